@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _ARCH_X86_KERNEL_TRAP_TEST_H
+#define _ARCH_X86_KERNEL_TRAP_TEST_H
+
+#include <linux/linkage.h>
+
+/* What trap_test_64.S defines for each trap */
+#define TRAP_TEST_DECLARE(name)				\
+	asmlinkage void trap_test_##name(void);		\
+	extern const char trap_test_##name##_ip[];	\
+	extern const char trap_test_##name##_resume[]
+
+TRAP_TEST_DECLARE(de);
+TRAP_TEST_DECLARE(bp);
+TRAP_TEST_DECLARE(of);
+TRAP_TEST_DECLARE(br);
+TRAP_TEST_DECLARE(ud);
+TRAP_TEST_DECLARE(nm);
+TRAP_TEST_DECLARE(old_mf);
+TRAP_TEST_DECLARE(ts);
+TRAP_TEST_DECLARE(np);
+TRAP_TEST_DECLARE(ss);
+TRAP_TEST_DECLARE(gp);
+TRAP_TEST_DECLARE(pf);
+TRAP_TEST_DECLARE(spurious);
+TRAP_TEST_DECLARE(mf);
+TRAP_TEST_DECLARE(ac);
+TRAP_TEST_DECLARE(xf);
+TRAP_TEST_DECLARE(cp);
+
+#endif /* _ARCH_X86_KERNEL_TRAP_TEST_H */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One function per trap, each with a label NAME_ip, the instruction pointer
+ * that the trap handler sees, and a label NAME_resume behind it, where the
+ * trap continues if it cannot do so at NAME_ip.
+ */
+#include <linux/annotate.h>
+#include <linux/cfi_types.h>
+#include <linux/linkage.h>
+#include <linux/objtool.h>
+
+#include <asm/asm.h>
+#include <asm/segment.h>
+#include <asm/trapnr.h>
+
+	.code64
+	.section .text, "ax"
+
+/* A label that IRET goes to, so no ENDBR */
+.macro TRAP_TEST_LABEL name
+SYM_INNER_LABEL(\name, SYM_L_GLOBAL)
+	ANNOTATE_NOENDBR
+.endm
+
+/* INT n pushes the address after the instruction, and never an error code. */
+.macro TRAP_TEST_INT name vector
+SYM_TYPED_FUNC_START(trap_test_\name)
+	int	$\vector
+TRAP_TEST_LABEL trap_test_\name\()_ip
+	nop
+TRAP_TEST_LABEL trap_test_\name\()_resume
+	RET
+SYM_FUNC_END(trap_test_\name)
+.endm
+
+TRAP_TEST_INT of	X86_TRAP_OF
+TRAP_TEST_INT br	X86_TRAP_BR
+TRAP_TEST_INT old_mf	X86_TRAP_OLD_MF
+TRAP_TEST_INT spurious	X86_TRAP_SPURIOUS
+TRAP_TEST_INT mf	X86_TRAP_MF
+TRAP_TEST_INT xf	X86_TRAP_XF
+
+/*
+ * INT n cannot raise a vector with an error code: the entry code would take
+ * the instruction pointer for it. Push what the hardware pushes (SDM volume 3,
+ * "64-Bit Mode Stack Frame"), with interrupts off as behind an interrupt gate,
+ * and enter where the IDT points to.
+ */
+.macro TRAP_TEST_FRAME name entry error_code
+SYM_TYPED_FUNC_START(trap_test_\name)
+	STACK_FRAME_NON_STANDARD trap_test_\name
+	movq	%rsp, %rax
+	andq	$-16, %rsp
+	pushq	$__KERNEL_DS
+	pushq	%rax
+	pushfq
+	pushq	$__KERNEL_CS
+	leaq	trap_test_\name\()_ip(%rip), %rax
+	pushq	%rax
+	pushq	$\error_code
+	cli
+	jmp	\entry
+TRAP_TEST_LABEL trap_test_\name\()_ip
+	nop
+TRAP_TEST_LABEL trap_test_\name\()_resume
+	RET
+SYM_FUNC_END(trap_test_\name)
+.endm
+
+TRAP_TEST_FRAME ts	asm_exc_invalid_tss		0x50
+TRAP_TEST_FRAME np	asm_exc_segment_not_present	0x60
+TRAP_TEST_FRAME ss	asm_exc_stack_segment		0x68
+TRAP_TEST_FRAME ac	asm_exc_alignment_check		0
+#ifdef CONFIG_X86_CET
+TRAP_TEST_FRAME cp	asm_exc_control_protection	1
+#endif
+
+SYM_TYPED_FUNC_START(trap_test_de)
+	xorl	%edx, %edx
+	xorl	%ecx, %ecx
+	movl	$1, %eax
+TRAP_TEST_LABEL trap_test_de_ip
+	divl	%ecx
+TRAP_TEST_LABEL trap_test_de_resume
+	RET
+SYM_FUNC_END(trap_test_de)
+
+SYM_TYPED_FUNC_START(trap_test_bp)
+	int3
+TRAP_TEST_LABEL trap_test_bp_ip
+	nop
+TRAP_TEST_LABEL trap_test_bp_resume
+	RET
+SYM_FUNC_END(trap_test_bp)
+
+/* UD0: the others are BUG() and WARN(), and handle_bug() sees to them first. */
+SYM_TYPED_FUNC_START(trap_test_ud)
+TRAP_TEST_LABEL trap_test_ud_ip
+	.byte	0x0f, 0xff
+TRAP_TEST_LABEL trap_test_ud_resume
+	RET
+SYM_FUNC_END(trap_test_ud)
+
+/* The handler warns, clears CR0.TS, and runs the instruction again. */
+SYM_TYPED_FUNC_START(trap_test_nm)
+	movq	%cr0, %rax
+	orq	$(1 << 3), %rax
+	movq	%rax, %cr0
+TRAP_TEST_LABEL trap_test_nm_ip
+	fnop
+	RET
+SYM_FUNC_END(trap_test_nm)
+
+/* A non-canonical address */
+SYM_TYPED_FUNC_START(trap_test_gp)
+	movabsq	$0x8000000000000000, %rax
+TRAP_TEST_LABEL trap_test_gp_ip
+	movq	(%rax), %rax
+TRAP_TEST_LABEL trap_test_gp_resume
+	RET
+SYM_FUNC_END(trap_test_gp)
+
+/* The last page of the address space is never mapped: ERR_PTR() lives there. */
+SYM_TYPED_FUNC_START(trap_test_pf)
+	movq	$-4096, %rax
+TRAP_TEST_LABEL trap_test_pf_ip
+	movq	(%rax), %rax
+TRAP_TEST_LABEL trap_test_pf_resume
+	RET
+	_ASM_EXTABLE(trap_test_pf_ip, trap_test_pf_resume)
+SYM_FUNC_END(trap_test_pf)
