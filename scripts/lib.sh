@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2034 # most of these are for the scripts
+# What the scripts share: where things are, how they speak, how they lock.
+# Sourced with "set -eu" in force.
+
+# What a caller's environment must not decide: git's place (in a hook, say), the
+# kernel's build folder and flags, where cd goes
+for variable in $(env | sed -n 's/^\(GIT_[A-Z0-9_]*\)=.*/\1/p') CDPATH \
+	MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES KBUILD_OUTPUT KBUILD_EXTMOD \
+	KBUILD_EXTMOD_OUTPUT KCONFIG_CONFIG KCONFIG_ALLCONFIG KCFLAGS KAFLAGS \
+	ARCH CROSS_COMPILE LLVM CC HOSTCC O V W; do
+	unset "$variable"
+done
+
+top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+cache=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trap-trace-events}
+build=$top/build
+series_dir=$top/arch-x86-hooks/commits
+began=${TRAP_BEGAN:-$(date +%s)}
+export TRAP_BEGAN="$began"
+locked=''
+LC_ALL=C
+export LC_ALL
+
+# shellcheck disable=SC2088 # a tilde that no shell expanded
+case $cache in
+/*)	;;
+"~/"*)	cache=$HOME/${cache#??} ;;
+*)	cache=$PWD/$cache ;;
+esac
+CACHE=$cache
+export CACHE
+
+case $top$cache in
+*[!A-Za-z0-9._/+@%~-]*)
+	echo "error: the paths of the clone ($top) and the cache ($cache) may have letters, digits and . _ / + @ % ~ - only, for the kernel's build and QEMU take no others: move them" >&2
+	exit 1 ;;
+esac
+
+# say WORDS: a step of progress, with the time since the command began
+say() {
+	printf '[%4ds] %s\n' "$(($(date +%s) - began))" "$*" >&2
+}
+
+# die WORDS: one line that says what is wrong and the way out
+die() {
+	printf 'error: %s\n' "$*" >&2
+	exit 1
+}
+
+# default_base: the newest base that there are hooks for
+default_base() {
+	find "$top/arch-x86-hooks" -mindepth 2 -maxdepth 2 -name base |
+		sed 's|/base$||; s|.*/||' | sort -V | tail -n 1
+}
+
+# set_base [NAME]: set base, and read its pin
+set_base() {
+	base=${1:-$(default_base)}
+	hooks=$top/arch-x86-hooks/$base
+	patches=$top/patches/$base
+	[ -f "$hooks/base" ] ||
+		die "no base '$base'; there is: $(cd "$top/arch-x86-hooks" && echo linux-*)"
+	# shellcheck source=arch-x86-hooks/linux-7.3/base
+	. "$hooks/base"
+}
+
+# Git without the user's settings, so that it does the same for everybody
+plain_git() {
+	GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 \
+		git -c core.attributesFile=/dev/null \
+		-c core.hooksPath=/dev/null -c advice.detachedHead=false \
+		-c init.defaultBranch=main -c gc.auto=0 -c commit.gpgSign=false \
+		-c safe.directory='*' "$@"
+}
+
+# The identity that the patches carry, and nobody's clock
+use_identity() {
+	# shellcheck source=scripts/identity
+	. "$top/scripts/identity"
+	GIT_AUTHOR_NAME=$IDENTITY_NAME GIT_AUTHOR_EMAIL=$IDENTITY_EMAIL
+	GIT_COMMITTER_NAME=$IDENTITY_NAME GIT_COMMITTER_EMAIL=$IDENTITY_EMAIL
+	GIT_AUTHOR_DATE=$IDENTITY_DATE GIT_COMMITTER_DATE=$IDENTITY_DATE
+	export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME
+	export GIT_COMMITTER_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_DATE
+}
+
+# writable DIR: make it, or say whose it is
+not_writable() {
+	die "$1 belongs to $(stat -c %U "$1") and cannot be written: chown it, or be that user"
+}
+writable() {
+	mkdir -p "$1" 2>/dev/null || true
+	[ -d "$1" ] || die "cannot make the folder $1: give CACHE= or a clone where you may write"
+	[ -w "$1" ] || not_writable "$1"
+}
+
+# lock FILE WHAT: hold FILE until unlock or the end of this script; wait for
+# another holder. A script that runs under the lock of its caller has it already.
+# The lock goes with the processes that hold it, so none is left behind.
+lock() {
+	[ "${TRAP_LOCK:-}" != "$1" ] || return 0
+	writable "$(dirname "$1")"
+	[ ! -e "$1" ] || [ -w "$1" ] || not_writable "$1"
+	exec 9>>"$1"
+	if ! flock -n 9; then
+		say "waiting for another command that works on $2"
+		flock 9
+	fi
+	locked=$1
+	TRAP_LOCK=$1
+	export TRAP_LOCK
+}
+
+# unlock: let go of what this script locked
+unlock() {
+	if [ -n "$locked" ]; then
+		exec 9>&-
+		unset TRAP_LOCK
+		locked=''
+	fi
+}
+
+# in_use DIR: whether a guest runs on this folder of a run
+in_use() {
+	[ -f "$1/lock" ] && ! flock -n "$1/lock" true
+}
+
+# need_space DIR MIB: refuse to start what will not fit
+need_space() {
+	writable "$1"
+	free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
+	[ "$free" -ge "$2" ] ||
+		die "$1 has $free MiB free and this needs $2 MiB: make room, or set CACHE= to a folder with room"
+}
+
+# kernel_path REPO-FILE: where a new kernel file of ours stands in the kernel
+# repo_path KERNEL-FILE: the way back; fails for a file that is not ours
+path_map='include-trace-events/ include/trace/events/
+arch-x86-hooks/include/ arch/x86/include/
+arch-x86-hooks/kernel/ arch/x86/kernel/
+selftests/ tools/testing/selftests/
+Documentation/ Documentation/trace/'
+
+kernel_path() {
+	echo "$path_map" | awk -v f="$1" '
+		index(f, $1) == 1 { print $2 substr(f, length($1) + 1); found = 1 }
+		END { exit !found }'
+}
+
+repo_path() {
+	echo "$path_map" | awk -v f="$1" '
+		index(f, $2) == 1 { print $1 substr(f, length($2) + 1); found = 1 }
+		END { exit !found }'
+}
+
+# list FILE: its lines without comments and blank ones
+list() {
+	sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$1"
+}
