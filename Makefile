@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0
+# The commands, each one a script of scripts/; "make help" says what they do.
+
+# What a user gives on the command line reaches the scripts as it was typed
+override CMD := $(value CMD)
+override KERNEL_TREE := $(value KERNEL_TREE)
+export CMD KERNEL_TREE BASE CACHE NO_INSTALL TIMEOUT TRACE_LINES
+
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help run shell check series tree edits clean distclean
+.DEFAULT_GOAL := help
+
+help:		## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+	@echo
+	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
+	@echo "  KERNEL_TREE=DIR       run, shell: HEAD of that git tree, which is left alone"
+	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
+	@echo "  CACHE=DIR             downloads, base trees, ccache (default: the XDG cache)"
+	@echo "  NO_INSTALL=1          install nothing, say what is missing"
+	@echo "  TIMEOUT=SECONDS       how long the guest may take (default: 300)"
+	@echo "  TRACE_LINES=N         run: how much of the trace to print (default: 200)"
+
+run:		## boot the patched kernel, run a program there, show its traps
+	@scripts/run
+
+shell:		## the same guest, with a shell on this terminal
+	@scripts/run shell
+
+check:		## all tests: series, git am, checkpatch, build, boot, kselftest
+	@scripts/check
+
+series:		## make patches/BASE from the sources
+	@scripts/series $(BASE)
+
+tree:		## a git tree of the base with the series as commits, to work in
+	@scripts/tree $(BASE)
+
+edits:		## take the commits made in that tree back into the sources
+	@scripts/edits $(BASE)
+
+clean:		## remove builds and logs; keep the trees that "make tree" made
+	@scripts/clean
+
+distclean:	## remove all of build/; the cache, which clones share, stays
+	@scripts/clean all

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PID 1 of the guest: make the host's root the guest's, run one job, say how
+ * it ended, end QEMU.
+ *
+ * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
+ * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
+ * program to run, /job/status gets its wait status, and what else it leaves in
+ * /job stays on the host. "interactive" on the kernel's command line gives the
+ * job the console for a controlling terminal.
+ *
+ * "init traced PROGRAM ARGS...", within a job, becomes PROGRAM, traced from
+ * there on and alone: the trap events fire for this process and what it forks.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define P9	"trans=virtio,version=9p2000.L,msize=512000"
+
+/* A reset, at which QEMU's -no-reboot ends, with or without ACPI */
+static void end(void)
+{
+	sync();
+	reboot(RB_AUTOBOOT);
+	for (;;)
+		pause();
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "init: %s: %s\n", what, strerror(errno));
+	end();
+}
+
+static void mnt(const char *src, const char *dir, const char *type,
+		unsigned long flags, const char *data)
+{
+	mkdir(dir, 0755);
+	if (mount(src, dir, type, flags, data))
+		die(dir);
+}
+
+static int has_word(const char *file, const char *word)
+{
+	static char buf[4096];
+	size_t n;
+	FILE *f;
+
+	f = fopen(file, "r");
+	if (!f)
+		return 0;
+	n = fread(buf, 1, sizeof(buf) - 1, f);
+	buf[n] = '\0';
+	fclose(f);
+
+	for (char *w = strtok(buf, " \n"); w; w = strtok(NULL, " \n"))
+		if (!strcmp(w, word))
+			return 1;
+	return 0;
+}
+
+/* The overlay first, then the kernel's own file systems on top of it. */
+static void mount_all(void)
+{
+	mnt("root", "/lower", "9p", MS_RDONLY, P9 ",cache=loose");
+	mnt("tmpfs", "/upper", "tmpfs", 0, "size=50%");
+	mkdir("/upper/data", 0755);
+	mkdir("/upper/work", 0755);
+	mnt("overlay", "/new", "overlay", 0,
+	    "lowerdir=/lower,upperdir=/upper/data,workdir=/upper/work");
+
+	mnt("proc", "/new/proc", "proc", 0, NULL);
+	mnt("sysfs", "/new/sys", "sysfs", 0, NULL);
+	mnt("devtmpfs", "/new/dev", "devtmpfs", 0, NULL);
+	mnt("devpts", "/new/dev/pts", "devpts", 0, "ptmxmode=0666,gid=5,mode=620");
+	mnt("tmpfs", "/new/dev/shm", "tmpfs", 0, "mode=1777");
+	mnt("tmpfs", "/new/run", "tmpfs", 0, "mode=755");
+	mnt("tracefs", "/new/sys/kernel/tracing", "tracefs", 0, NULL);
+	mnt("debugfs", "/new/sys/kernel/debug", "debugfs", 0, NULL);
+	mnt("job", "/new/job", "9p", 0, P9 ",cache=none");
+
+	symlink("/proc/self/fd", "/new/dev/fd");
+	symlink("/proc/self/fd/0", "/new/dev/stdin");
+	symlink("/proc/self/fd/1", "/new/dev/stdout");
+	symlink("/proc/self/fd/2", "/new/dev/stderr");
+}
+
+static void start_job(int interactive)
+{
+	int tty;
+
+	setsid();
+	if (interactive) {
+		/* /dev/console, our stdin so far, controls no session */
+		tty = open("/dev/ttyS0", O_RDWR);
+		if (tty < 0 || ioctl(tty, TIOCSCTTY, 1))
+			perror("init: /dev/ttyS0");
+		for (int fd = 0; tty >= 0 && fd < 3; fd++)
+			dup2(tty, fd);
+	}
+	execl("/job/run", "/job/run", (char *)NULL);
+	fprintf(stderr, "init: /job/run: %s\n", strerror(errno));
+	_exit(127);
+}
+
+static void write_file(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_TRUNC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0) {
+		perror(file);
+		exit(1);
+	}
+	close(fd);
+}
+
+/* A program of its own for this, as a shell would add its own page faults */
+static void exec_traced(char **argv)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	write_file("/sys/kernel/tracing/options/event-fork", "1");
+	write_file("/sys/kernel/tracing/set_event_pid", pid);
+	write_file("/sys/kernel/tracing/set_event", "trap:*");
+	write_file("/sys/kernel/tracing/trace", "");
+	execvp(argv[0], argv);
+	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+	exit(errno == ENOENT ? 127 : 126);
+}
+
+int main(int argc, char **argv)
+{
+	int interactive, status = 0;
+	pid_t job, pid;
+	FILE *f;
+
+	if (argc > 2 && !strcmp(argv[1], "traced"))
+		exec_traced(argv + 2);
+
+	mkdir("/proc", 0755);
+	mnt("proc", "/proc", "proc", 0, NULL);
+	interactive = has_word("/proc/cmdline", "interactive");
+
+	mount_all();
+	if (chdir("/new") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
+		die("switch root");
+	if (chdir("/"))
+		die("/");
+	sethostname("trap-guest", strlen("trap-guest"));
+	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+
+	job = fork();
+	if (job < 0)
+		die("fork");
+	if (!job)
+		start_job(interactive);
+
+	/* Orphans are PID 1's to reap. */
+	do {
+		pid = wait(&status);
+	} while (pid != job && (pid > 0 || errno == EINTR));
+
+	f = fopen("/job/status", "w");
+	if (!f || fprintf(f, "%d\n", WIFEXITED(status) ? WEXITSTATUS(status) :
+			  128 + WTERMSIG(status)) < 0 || fclose(f))
+		die("/job/status");
+	end();
+}
