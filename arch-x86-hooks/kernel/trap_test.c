@@ -2,28 +2,47 @@
 /*
  * Raise traps in kernel mode on demand, for tools/testing/selftests/trap.
  *
- * /sys/kernel/debug/x86_trap_test lists the traps that can be raised, a line
- * each: vector (decimal), error code (hex), instruction pointer at entry and at
- * exit (symbols, as in the trace). Write a vector to raise it once, on the CPU
- * of the writer.
+ * /sys/kernel/debug/x86_trap_test/raise lists the traps that can be raised, a
+ * line each: vector (decimal), error code (hex), instruction pointer at entry
+ * and at exit (symbols, as in the trace). Those of an NMI are known when it was
+ * raised. Write a vector to raise it once, on the CPU of the writer.
+ *
+ * /sys/kernel/debug/x86_trap_test/probe attaches a probe to the trap_entry and
+ * trap_exit trace events, which at each event of the writer's
+ *
+ *	V		raises vector V
+ *	2 V		raises an NMI, whose handler raises vector V
+ *	delay MS	waits for MS milliseconds
+ *	oops		oopses, once
+ *
+ * until "off" is written or the file is closed.
  */
 #include <linux/cpufeature.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/init.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include <asm/apic.h>
+#include <asm/nmi.h>
 #include <asm/trapnr.h>
+
+#include <trace/events/trap.h>
 
 #include "trap_test.h"
 
 struct trap_test {
 	unsigned int	vector;
 	unsigned int	error_code;
-	void		(*raise)(void);
+	asmlinkage void	(*raise)(void);
 	const char	*ip;
 	const char	*resume;
 };
@@ -37,13 +56,18 @@ struct trap_test {
 		.resume		= trap_test_##name##_##_resume,	\
 	}
 
+static asmlinkage void trap_test_nmi(void);
+
+#define GP_ERROR_CODE	(IS_ENABLED(CONFIG_X86_32) ? 0xfff8 : 0)
+
 /*
- * The error codes are those which trap_test_64.S pushes. A trap continues at
+ * The error codes are those which trap_test_asm.S pushes. A trap continues at
  * its resume label where trap_test_notify() or an exception table entry moves
  * it there, else where it was taken.
  */
 static const struct trap_test trap_tests[] = {
 	TRAP_TEST(X86_TRAP_DE,		0,	de,		resume),
+	{ .vector = X86_TRAP_NMI,	.raise = trap_test_nmi },
 	TRAP_TEST(X86_TRAP_BP,		0,	bp,		resume),
 	TRAP_TEST(X86_TRAP_OF,		0,	of,		resume),
 	TRAP_TEST(X86_TRAP_BR,		0,	br,		resume),
@@ -53,7 +77,7 @@ static const struct trap_test trap_tests[] = {
 	TRAP_TEST(X86_TRAP_TS,		0x50,	ts,		resume),
 	TRAP_TEST(X86_TRAP_NP,		0x60,	np,		resume),
 	TRAP_TEST(X86_TRAP_SS,		0x68,	ss,		resume),
-	TRAP_TEST(X86_TRAP_GP,		0,	gp,		resume),
+	TRAP_TEST(X86_TRAP_GP,	GP_ERROR_CODE,	gp,		resume),
 	TRAP_TEST(X86_TRAP_PF,		0,	pf,		resume),
 	TRAP_TEST(X86_TRAP_SPURIOUS,	0,	spurious,	ip),
 	TRAP_TEST(X86_TRAP_MF,		0,	mf,		resume),
@@ -63,6 +87,15 @@ static const struct trap_test trap_tests[] = {
 	TRAP_TEST(X86_TRAP_CP,		1,	cp,		ip),
 #endif
 };
+
+static const struct trap_test *trap_test_find(unsigned int vector)
+{
+	for (int i = 0; i < ARRAY_SIZE(trap_tests); i++) {
+		if (trap_tests[i].vector == vector)
+			return &trap_tests[i];
+	}
+	return NULL;
+}
 
 /* Claim the traps raised here before their handlers call die(). */
 static int trap_test_notify(struct notifier_block *nb, unsigned long action,
@@ -92,6 +125,40 @@ static struct notifier_block trap_test_nb = {
 	.priority	= INT_MAX,
 };
 
+/* An NMI raised here is pending on this CPU, and what it is to raise in turn */
+static DEFINE_PER_CPU(bool, trap_test_nmi_pending);
+static DEFINE_PER_CPU(const struct trap_test *, trap_test_in_nmi);
+
+/* Where the last one was taken, for the reader of the file */
+static unsigned long trap_test_nmi_ip;
+
+static int trap_test_nmi_handler(unsigned int cmd, struct pt_regs *regs)
+{
+	const struct trap_test *t = __this_cpu_read(trap_test_in_nmi);
+
+	if (!__this_cpu_read(trap_test_nmi_pending))
+		return NMI_DONE;
+
+	WRITE_ONCE(trap_test_nmi_ip, regs->ip);
+	if (t)
+		t->raise();
+	__this_cpu_write(trap_test_nmi_pending, false);
+	return NMI_HANDLED;
+}
+
+/* Preemption is disabled; an APIC may take its time to deliver the NMI. */
+static asmlinkage void trap_test_nmi(void)
+{
+	__this_cpu_write(trap_test_nmi_pending, true);
+	__apic_send_IPI(smp_processor_id(), NMI_VECTOR);
+	for (int i = 0; i < USEC_PER_SEC; i++) {
+		if (!__this_cpu_read(trap_test_nmi_pending))
+			return;
+		udelay(1);
+	}
+	__this_cpu_write(trap_test_nmi_pending, false);
+}
+
 static void trap_test_raise(const struct trap_test *t)
 {
 	/*
@@ -111,6 +178,7 @@ static void trap_test_raise(const struct trap_test *t)
 static ssize_t trap_test_write(struct file *file, const char __user *buf,
 			       size_t count, loff_t *ppos)
 {
+	const struct trap_test *t;
 	unsigned int vector;
 	int ret;
 
@@ -118,36 +186,173 @@ static ssize_t trap_test_write(struct file *file, const char __user *buf,
 	if (ret)
 		return ret;
 
-	for (int i = 0; i < ARRAY_SIZE(trap_tests); i++) {
-		if (trap_tests[i].vector == vector) {
-			trap_test_raise(&trap_tests[i]);
-			return count;
-		}
-	}
-	return -EINVAL;
+	t = trap_test_find(vector);
+	if (!t)
+		return -EINVAL;
+	trap_test_raise(t);
+	return count;
 }
 
 static int trap_test_show(struct seq_file *m, void *unused)
 {
 	for (int i = 0; i < ARRAY_SIZE(trap_tests); i++) {
 		const struct trap_test *t = &trap_tests[i];
+		unsigned long nmi_ip = READ_ONCE(trap_test_nmi_ip);
 
-		seq_printf(m, "%u 0x%x %pS %pS\n", t->vector, t->error_code,
-			   t->ip, t->resume);
+		if (t->vector == X86_TRAP_NMI)
+			seq_printf(m, "%u 0x%x %pS %pS\n", t->vector,
+				   t->error_code, (void *)nmi_ip, (void *)nmi_ip);
+		else
+			seq_printf(m, "%u 0x%x %pS %pS\n", t->vector,
+				   t->error_code, t->ip, t->resume);
 	}
 	return 0;
 }
 DEFINE_SHOW_STORE_ATTRIBUTE(trap_test);
 
+/*
+ * The probe. Only its owner's events matter: what it raises in turn must not
+ * be traced, so a test sees when a probe is called for its own trap.
+ */
+static DEFINE_MUTEX(trap_probe_mutex);
+static struct task_struct *trap_probe_task;
+static const struct trap_test *trap_probe_raise, *trap_probe_in_nmi;
+static unsigned int trap_probe_delay;
+static bool trap_probe_oops;
+
+/*
+ * A probe that never returns leaves a reader of SRCU behind. Nobody can wait
+ * for that one any more, so the probe stays where it is.
+ */
+static bool trap_probe_lost;
+
+static void trap_test_probe(void *data, struct pt_regs *regs,
+			    unsigned int vector, unsigned long error_code)
+{
+	/* The NMI is part of what the probe does: leave that alone */
+	if (READ_ONCE(trap_probe_task) != current || vector == X86_TRAP_NMI ||
+	    __this_cpu_read(trap_test_nmi_pending))
+		return;
+
+	if (trap_probe_oops) {
+		trap_probe_lost = true;
+		trap_probe_task = NULL;
+		die("trap_test", regs, 0);
+	}
+	if (trap_probe_delay)
+		mdelay(trap_probe_delay);
+	if (trap_probe_raise) {
+		__this_cpu_write(trap_test_in_nmi, trap_probe_in_nmi);
+		trap_probe_raise->raise();
+		__this_cpu_write(trap_test_in_nmi, NULL);
+	}
+}
+
+/* With trap_probe_mutex held */
+static void trap_probe_off(void)
+{
+	if (trap_probe_lost)
+		return;
+	if (trap_probe_task) {
+		unregister_trace_trap_entry(trap_test_probe, NULL);
+		unregister_trace_trap_exit(trap_test_probe, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	trap_probe_task = NULL;
+	trap_probe_raise = NULL;
+	trap_probe_in_nmi = NULL;
+	trap_probe_delay = 0;
+	trap_probe_oops = false;
+}
+
+static int trap_probe_on(void)
+{
+	int ret;
+
+	trap_probe_task = current;
+	ret = register_trace_trap_entry(trap_test_probe, NULL);
+	if (ret) {
+		trap_probe_task = NULL;
+		return ret;
+	}
+	ret = register_trace_trap_exit(trap_test_probe, NULL);
+	if (ret) {
+		unregister_trace_trap_entry(trap_test_probe, NULL);
+		trap_probe_task = NULL;
+	}
+	return ret;
+}
+
+static ssize_t trap_probe_write(struct file *file, const char __user *buf,
+				size_t count, loff_t *ppos)
+{
+	const struct trap_test *raise, *in_nmi = NULL;
+	unsigned int vector, nmi_vector, delay;
+	char text[32];
+	int n, ret;
+
+	if (count >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, count))
+		return -EFAULT;
+	text[count] = '\0';
+
+	guard(mutex)(&trap_probe_mutex);
+	if (trap_probe_lost)
+		return -EBUSY;
+	trap_probe_off();
+	if (sysfs_streq(text, "off"))
+		return count;
+
+	if (sysfs_streq(text, "oops")) {
+		trap_probe_oops = true;
+	} else if (sscanf(text, "delay %u", &delay) == 1) {
+		trap_probe_delay = min(delay, 5000U);
+	} else {
+		n = sscanf(text, "%u %u", &vector, &nmi_vector);
+		if (n < 1)
+			return -EINVAL;
+		raise = trap_test_find(vector);
+		if (n == 2 && vector == X86_TRAP_NMI)
+			in_nmi = trap_test_find(nmi_vector);
+		if (!raise || (n == 2 && !in_nmi))
+			return -EINVAL;
+		trap_probe_raise = raise;
+		trap_probe_in_nmi = in_nmi;
+	}
+
+	ret = trap_probe_on();
+	return ret ? ret : count;
+}
+
+static int trap_probe_release(struct inode *inode, struct file *file)
+{
+	guard(mutex)(&trap_probe_mutex);
+	trap_probe_off();
+	return 0;
+}
+
+static const struct file_operations trap_probe_fops = {
+	.owner		= THIS_MODULE,
+	.write		= trap_probe_write,
+	.release	= trap_probe_release,
+};
+
 static int __init trap_test_init(void)
 {
+	struct dentry *dir;
+
 	/* The hand-made frames and gates are those of the native IDT. */
 	if (cpu_feature_enabled(X86_FEATURE_FRED) ||
 	    cpu_feature_enabled(X86_FEATURE_XENPV))
 		return 0;
 
 	register_die_notifier(&trap_test_nb);
-	debugfs_create_file("x86_trap_test", 0600, NULL, NULL, &trap_test_fops);
+	register_nmi_handler(NMI_LOCAL, trap_test_nmi_handler, NMI_FLAG_FIRST,
+			     "trap_test");
+	dir = debugfs_create_dir("x86_trap_test", NULL);
+	debugfs_create_file("raise", 0600, dir, NULL, &trap_test_fops);
+	debugfs_create_file("probe", 0200, dir, NULL, &trap_probe_fops);
 	return 0;
 }
 late_initcall(trap_test_init);

@@ -4,7 +4,7 @@
 
 #include <linux/linkage.h>
 
-/* What trap_test_64.S defines for each trap */
+/* What trap_test_asm.S defines for each trap */
 #define TRAP_TEST_DECLARE(name)				\
 	asmlinkage void trap_test_##name(void);		\
 	extern const char trap_test_##name##_ip[];	\

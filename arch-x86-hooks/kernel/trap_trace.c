@@ -4,56 +4,61 @@
  * guard that keeps a probe from tracing its own traps.
  */
 #include <linux/export.h>
+#include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/tracefs.h>
 
 #include <asm/trap_trace.h>
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/trap.h>
 
-/* A probe of a trap event runs on this CPU. */
-static DEFINE_PER_CPU(bool, trap_trace_busy);
+/* The task that runs a probe of a trap event on this CPU, or NULL. */
+static DEFINE_PER_CPU(struct task_struct *, trap_trace_busy);
 
-/* The trap whose entry was not traced for the sake of a kprobe. */
-static DEFINE_PER_CPU(struct pt_regs *, trap_trace_skipped);
+/* Number of events that the guard suppressed. */
+static DEFINE_PER_CPU(unsigned long, trap_trace_suppressed);
 
-/*
- * Whether the trap was taken while a reentered kprobe is single-stepped: one
- * more kprobe on the probe's path is "unrecoverable" then, and a BUG().
- */
-static __always_inline bool trap_trace_kprobe_reentered(void)
+/* On while any event is registered that uses the guard. */
+DEFINE_STATIC_KEY_FALSE(trap_trace_key);
+
+int trap_trace_reg(void)
 {
-#ifdef CONFIG_KPROBES
-	return kprobe_running() &&
-	       get_kprobe_ctlblk()->kprobe_status == KPROBE_REENTER;
-#else
-	return false;
-#endif
+	static_branch_inc(&trap_trace_key);
+	return 0;
+}
+
+void trap_trace_unreg(void)
+{
+	static_branch_dec(&trap_trace_key);
 }
 
 /**
  * trap_trace_begin - Enter a probe of a trap event, unless one runs already
  * @regs:	Registers of the context that the trap interrupted
- * @exit:	True for trap_exit, false for trap_entry
  *
  * The rules:
  *
- * 1. Interrupts are disabled from begin to end, so whatever interrupts the
- *    probe on this CPU in between is a trap that the probe raised itself, an
- *    NMI, a #MC, or something that one of these raised.
- * 2. A flag per CPU says that a probe runs, whatever tracer it belongs to; a
- *    trap taken in kernel mode which finds it set is not traced. Its entry and
- *    its exit both fall inside the outer probe, so they stay balanced.
- * 3. A trap taken in user mode cannot have come from a probe: it ignores the
- *    flag, and so clears one that a probe left behind which never returned.
- * 4. A trap of a single-stepped instruction of a reentered kprobe is not traced
- *    either. Its handler ends that state, so the entry leaves a note for the
- *    exit: the address of the registers, which no other trap has meanwhile.
- * 5. All that runs before the flag is set is neither kprobed nor traced by the
- *    function tracer, and so raises no trap.
+ * 1. Interrupts are disabled from trap_trace_begin() to trap_trace_end(), so
+ *    what interrupts the probe on this CPU is a trap that its own instructions
+ *    raise, an NMI or a #MC.
+ * 2. trap_trace_busy holds the task that runs a probe on this CPU, whatever
+ *    tracer it belongs to: a trap from kernel mode that finds the current task
+ *    there is not traced but counted, its entry and its exit alike.
+ * 3. trap_trace_nmi_enter() clears trap_trace_busy and trap_trace_nmi_exit() puts
+ *    it back, so an NMI or #MC and the traps in between are traced.
+ * 4. A probe that oopses leaves its task there, which then ends: at most traps
+ *    from kernel mode of that task, or of a new one at its address, are not
+ *    traced until any other trap on this CPU has overwritten the value.
+ * 5. What runs outside of the time when trap_trace_busy is set does not trap in
+ *    a way that is traced: it is neither kprobed nor traced by the function
+ *    tracer, a WARN() is handled before the hook of #UD, and the hook of a
+ *    watchpoint runs with DR7 cleared.
  *
  * <linux/trace_recursion.h> does not serve here: its transition bit lets one
  * nested event through per level, and #BP and #DB in kernel mode enter like an
@@ -63,31 +68,17 @@ static __always_inline bool trap_trace_kprobe_reentered(void)
  *
  * Return: true if the caller has to call the probes, then trap_trace_end().
  */
-static __always_inline bool trap_trace_begin(struct pt_regs *regs, bool exit)
+static __always_inline bool trap_trace_begin(struct pt_regs *regs)
 {
-	bool skip;
-
 	lockdep_assert_irqs_disabled();
 
-	if (!user_mode(regs)) {
-		if (__this_cpu_read(trap_trace_busy))
-			return false;
-
-		skip = __this_cpu_read(trap_trace_skipped) == regs;
-		if (skip)
-			__this_cpu_write(trap_trace_skipped, NULL);
-		if (skip && exit)
-			return false;
-
-		if (trap_trace_kprobe_reentered()) {
-			if (!exit)
-				__this_cpu_write(trap_trace_skipped, regs);
-			return false;
-		}
+	if (!user_mode(regs) && __this_cpu_read(trap_trace_busy) == current) {
+		__this_cpu_inc(trap_trace_suppressed);
+		return false;
 	}
 
-	__this_cpu_write(trap_trace_busy, true);
-	/* A probe that traps finds the flag set: same CPU, compiler order only */
+	__this_cpu_write(trap_trace_busy, current);
+	/* A probe that traps finds it set: same CPU, compiler order only */
 	barrier();
 	return true;
 }
@@ -95,16 +86,62 @@ static __always_inline bool trap_trace_begin(struct pt_regs *regs, bool exit)
 static __always_inline void trap_trace_end(void)
 {
 	barrier();
-	__this_cpu_write(trap_trace_busy, false);
+	__this_cpu_write(trap_trace_busy, NULL);
+}
+
+/*
+ * What a probe must not change behind the back of what it interrupts:
+ *
+ * A trap may come while a kprobe is processed: an instruction that is single-
+ * stepped faults, or a second kprobe is hit. The second one makes the state
+ * KPROBE_REENTER, with the state of the first one stored away. There is no
+ * room for a third: one more kprobe, say on a function of the ring buffer, is
+ * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
+ * is one only.
+ *
+ * A probe that reads user memory may hit a watchpoint of ptrace, whose #DB then
+ * sets bits in virtual_dr6. The task did not hit it.
+ */
+struct trap_trace_saved {
+	unsigned long		virtual_dr6;
+#ifdef CONFIG_KPROBES
+	bool			kprobe;
+	struct kprobe_ctlblk	ctlblk;
+#endif
+};
+
+static __always_inline void trap_trace_save(struct trap_trace_saved *saved)
+{
+	saved->virtual_dr6 = current->thread.virtual_dr6;
+#ifdef CONFIG_KPROBES
+	saved->kprobe = kprobe_running();
+	if (saved->kprobe) {
+		saved->ctlblk = *get_kprobe_ctlblk();
+		get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
+	}
+#endif
+}
+
+static __always_inline void trap_trace_restore(struct trap_trace_saved *saved)
+{
+	current->thread.virtual_dr6 = saved->virtual_dr6;
+#ifdef CONFIG_KPROBES
+	if (saved->kprobe)
+		*get_kprobe_ctlblk() = saved->ctlblk;
+#endif
 }
 
 notrace void __trap_trace_entry(struct pt_regs *regs, unsigned int vector,
 				unsigned long error_code)
 {
-	if (!trap_trace_begin(regs, false))
+	struct trap_trace_saved saved;
+
+	if (!trap_trace_begin(regs))
 		return;
 
+	trap_trace_save(&saved);
 	trace_call__trap_entry(regs, vector, error_code);
+	trap_trace_restore(&saved);
 	trap_trace_end();
 }
 NOKPROBE_SYMBOL(__trap_trace_entry);
@@ -112,14 +149,61 @@ NOKPROBE_SYMBOL(__trap_trace_entry);
 notrace void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
 			       unsigned long error_code)
 {
-	if (!trap_trace_begin(regs, true))
+	struct trap_trace_saved saved;
+
+	if (!trap_trace_begin(regs))
 		return;
 
+	trap_trace_save(&saved);
 	trace_call__trap_exit(regs, vector, error_code);
+	trap_trace_restore(&saved);
 	trap_trace_end();
 }
 NOKPROBE_SYMBOL(__trap_trace_exit);
 
+notrace struct task_struct *__trap_trace_nmi_enter(struct pt_regs *regs,
+						   unsigned int vector)
+{
+	struct task_struct *outer = __this_cpu_read(trap_trace_busy);
+
+	__this_cpu_write(trap_trace_busy, NULL);
+	barrier();
+	trap_trace_entry(regs, vector, 0);
+	return outer;
+}
+NOKPROBE_SYMBOL(__trap_trace_nmi_enter);
+
+notrace void __trap_trace_nmi_exit(struct pt_regs *regs, unsigned int vector,
+				   struct task_struct *outer)
+{
+	trap_trace_exit(regs, vector, 0);
+	barrier();
+	if (outer)
+		__this_cpu_write(trap_trace_busy, outer);
+}
+NOKPROBE_SYMBOL(__trap_trace_nmi_exit);
+
 /* For modules that attach a typed probe of their own. */
 EXPORT_TRACEPOINT_SYMBOL_GPL(trap_entry);
 EXPORT_TRACEPOINT_SYMBOL_GPL(trap_exit);
+
+#ifdef CONFIG_TRACING
+static int trap_suppressed_show(struct seq_file *m, void *unused)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		seq_printf(m, "cpu%d %lu\n", cpu,
+			   READ_ONCE(per_cpu(trap_trace_suppressed, cpu)));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(trap_suppressed);
+
+static int __init trap_suppressed_init(void)
+{
+	tracefs_create_file("trap_suppressed", 0440, NULL, NULL,
+			    &trap_suppressed_fops);
+	return 0;
+}
+late_initcall(trap_suppressed_init);
+#endif

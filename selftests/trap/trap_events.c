@@ -1,171 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test the trap_entry and trap_exit trace events: raise each vector a known
- * number of times, and compare what the trace holds.
+ * number of times on each CPU, and compare what the trace holds.
  *
- * The tests share a tracing instance of their own, which records the events of
- * this process only. From user mode, an instruction raises the trap, and a
- * signal handler continues behind it. In kernel mode, the debugfs file of
- * CONFIG_X86_TRAP_TEST raises it.
+ * From user mode, an instruction raises the trap, and a signal handler continues
+ * behind it. In kernel mode, the debugfs file of CONFIG_X86_TRAP_TEST raises it.
+ * NMI and #MC in user mode come from the monitor of QEMU.
+ *
+ * Built for 64 and for 32 bit; the latter is for 32-bit kernels and for the
+ * programs of compatibility mode.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <asm/ldt.h>
 
-#include "kselftest.h"
+#include "common.h"
 
-#define TRACING		"/sys/kernel/tracing"
-#define WITNESS		"events/exceptions/page_fault_kernel"
-#define RAISE_FILE	"/sys/kernel/debug/x86_trap_test"
-
-/* How often each trap is raised; #NM in kernel mode logs a warning each time */
+/* How often each is raised on each CPU; some log a warning, or cost a page */
 #define ROUNDS		25
-#define ROUNDS_NM	2
-#define ROUNDS_GUARD	100
+#define ROUNDS_FEW	2
+#define ROUNDS_MC	4
 
 /* Bits of the page fault error code, SDM volume 3, "Page-Fault Exceptions" */
+#define PF_PROT		0x1
 #define PF_WRITE	0x2
 #define PF_USER		0x4
+#define PF_INSTR	0x10
+
+/* Bits of DR6, SDM volume 3, "Debug Status Register (DR6)" */
+#define DR6_B0		0x1
+#define DR6_BS		0x4000
+
+#define EFLAGS_TF	0x100L
+#define EFLAGS_NT	0x4000L
 
 /* Error code for LDT entry 0: its selector, 7, without the RPL */
 #define LDT_ERROR_CODE	4
 
-/* An instruction pointer as printed: a number, or a symbol of the kernel */
-#define IP_SIZE		160
-
-struct event {
-	unsigned int vector, error_code;
-	char name[16];
-	bool exit, user;
-	char ip[IP_SIZE];
-};
-
-#define EVENT_FORMAT ": trap_%15[a-z]: vector=%u(%15[^)]) error_code=0x%x mode=%15s ip=%159s"
+#ifdef __x86_64__
+#define REG_IP		REG_RIP
+#define CLOBBERED	"rax", "rcx", "rdx"
+#define LABELS		"lea 1f(%%rip), %%rax; mov %%rax, %[ip];"	\
+			"lea 2f(%%rip), %%rax; mov %%rax, %[resume];"
+#define SET_FLAG(bit)	"pushfq; orq $" bit ", (%%rsp); popfq"
+#define CLEAR_FLAG(bit)	"pushfq; andq $~" bit ", (%%rsp); popfq"
+#else
+#define REG_IP		REG_EIP
+#define CLOBBERED	"eax", "ecx", "edx"
+#define LABELS		"movl $1f, %[ip]; movl $2f, %[resume];"
+#define SET_FLAG(bit)	"pushfl; orl $" bit ", (%%esp); popfl"
+#define CLEAR_FLAG(bit)	"pushfl; andl $~" bit ", (%%esp); popfl"
+#endif
 
 struct expect {
-	unsigned int vector, error_code;
+	unsigned int vector, error_code, either;	/* @either: bits that may differ */
 	const char *name;
 	bool user;
 	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
 	int rounds;
 };
 
-static char instance[128];
+static const char *instance;
 
-static __printf(2, 3) int
-write_trace_file(const char *file, const char *fmt, ...)
+/* Whether the trace of @cpu holds what @x says, in turn, and no other has any */
+static bool trace_matches(const struct expect *x, int cpu)
 {
-	char path[256], text[256];
-	va_list args;
-	int fd, len;
-
-	va_start(args, fmt);
-	len = vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-
-	snprintf(path, sizeof(path), "%s/%s", instance, file);
-	fd = open(path, O_WRONLY | O_TRUNC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, len) != len)
-		len = -errno;
-	close(fd);
-	return len < 0 ? len : 0;
-}
-
-static void make_instance(void)
-{
-	snprintf(instance, sizeof(instance), TRACING "/instances/trap_events.%d",
-		 getpid());
-	if (mkdir(instance, 0755))
-		ksft_exit_fail_msg("mkdir %s: %s\n", instance, strerror(errno));
-}
-
-static void remove_instance(void)
-{
-	rmdir(instance);
-}
-
-/* Switch both events on for this process, as far as @filter lets them through */
-static __printf(1, 2) void trace_on(const char *filter, ...)
-{
-	char text[128];
-	va_list args;
-
-	va_start(args, filter);
-	vsnprintf(text, sizeof(text), filter, args);
-	va_end(args);
-
-	if (write_trace_file("trace", " ") ||
-	    write_trace_file("events/trap/filter", "common_pid == %d && (%s)",
-			     getpid(), text) ||
-	    write_trace_file("events/trap/enable", "1"))
-		ksft_exit_fail_msg("cannot enable the events\n");
-}
-
-static void trace_off(void)
-{
-	if (write_trace_file("events/trap/enable", "0"))
-		ksft_exit_fail_msg("cannot disable the events\n");
-}
-
-static bool next_event(FILE *f, struct event *e)
-{
-	char line[512], which[16], mode[16];
-	char *at;
-
-	while (fgets(line, sizeof(line), f)) {
-		at = strstr(line, ": trap_e");
-		if (!at || sscanf(at, EVENT_FORMAT, which, &e->vector, e->name,
-				  &e->error_code, mode, e->ip) != 6)
-			continue;
-		e->exit = !strcmp(which, "exit");
-		e->user = !strcmp(mode, "user");
-		return true;
-	}
-	return false;
-}
-
-static FILE *open_trace(void)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/trace", instance);
-	f = fopen(path, "r");
-	if (!f)
-		ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
-	return f;
-}
-
-/* Whether the trace holds what @x says, entry and exit in turn, and no more */
-static bool trace_matches(const struct expect *x)
-{
-	int entries = 0, exits = 0, wrong = 0;
+	int entries = 0, exits = 0, wrong = 0, elsewhere = 0;
 	struct event e;
 	FILE *f;
 
-	f = open_trace();
+	f = open_trace(instance, cpu);
 	while (next_event(f, &e)) {
 		int *count = e.exit ? &exits : &entries;
 		const char *ip = e.exit ? x->exit_ip : x->entry_ip;
 
 		++*count;
-		if (e.vector == x->vector && e.error_code == x->error_code &&
+		if (e.vector == x->vector &&
+		    (e.error_code | x->either) == (x->error_code | x->either) &&
 		    !strcmp(e.name, x->name) && e.user == x->user &&
 		    !strcmp(e.ip, ip) && exits == entries - !e.exit)
 			continue;
@@ -181,10 +103,25 @@ static bool trace_matches(const struct expect *x)
 	}
 	fclose(f);
 
-	if (entries != x->rounds || exits != x->rounds)
-		ksft_print_msg("%d raised, %d entries, %d exits\n",
-			       x->rounds, entries, exits);
-	return entries == x->rounds && exits == x->rounds && !wrong;
+	f = open_trace(instance, -1);
+	while (next_event(f, &e))
+		elsewhere += e.cpu != cpu;
+	fclose(f);
+
+	if (entries != x->rounds || exits != x->rounds || elsewhere)
+		ksft_print_msg("CPU %d: %d raised, %d entries, %d exits, %d events of other CPUs\n",
+			       cpu, x->rounds, entries, exits, elsewhere);
+	return entries == x->rounds && exits == x->rounds && !wrong && !elsewhere;
+}
+
+/* Both events of this process, as far as they are of @vector */
+static void trace_vector(unsigned int vector, const char *more)
+{
+	char filter[256];
+
+	snprintf(filter, sizeof(filter), "common_pid == %d && vector == %u%s",
+		 getpid(), vector, more);
+	trace_on(instance, filter);
 }
 
 /*
@@ -195,16 +132,14 @@ static bool trace_matches(const struct expect *x)
  */
 static unsigned long trap_ip, resume_ip;
 
-/* @insn is a fault: the instruction pointer is at it. %rdi holds @arg. */
+/* @insn is a fault: the instruction pointer is at it. "D" holds @arg. */
 #define RAISE_FAULT(before, insn, after, arg) ({			\
-	asm volatile("lea 1f(%%rip), %%rax; mov %%rax, %[ip];"		\
-		     "lea 2f(%%rip), %%rax; mov %%rax, %[resume];"	\
-		     before "; 1: " insn "; 2: " after			\
+	asm volatile(LABELS before "; 1: " insn "; 2: " after		\
 		     : [ip] "=m" (trap_ip), [resume] "=m" (resume_ip)	\
-		     : "D" (arg), [fcw] "m" (unmasked_fcw),		\
+		     : [at] "D" (arg), [fcw] "m" (unmasked_fcw),	\
 		       [mxcsr] "m" (unmasked_mxcsr),			\
 		       [mxcsr_default] "m" (default_mxcsr)		\
-		     : "rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"); \
+		     : CLOBBERED, "xmm0", "xmm1", "memory", "cc"); \
 })
 
 /* @insn is a trap: the instruction pointer is behind it */
@@ -220,12 +155,18 @@ static void raise_de(void *arg)
 	RAISE_FAULT("xor %%edx, %%edx; xor %%ecx, %%ecx", "div %%ecx", "", arg);
 }
 
+/* EFLAGS.TF takes effect after the next instruction; the handler clears it */
+static void raise_step(void *arg)
+{
+	RAISE_TRAP(SET_FLAG("0x100"), "nop", "", arg);
+}
+
 static void raise_bp(void *arg)
 {
 	RAISE_TRAP("", "int3", "", arg);
 }
 
-static void raise_of(void *arg)
+static void raise_int4(void *arg)
 {
 	RAISE_TRAP("", "int $4", "", arg);
 }
@@ -252,7 +193,14 @@ static void raise_gp(void *arg)
 
 static void raise_pf(void *arg)
 {
-	RAISE_FAULT("", "movb $0, (%%rdi)", "", arg);
+	RAISE_FAULT("", "movb $0, (%[at])", "", arg);
+}
+
+/* A jump to an address of the kernel: the fault is where it went */
+static void raise_jump(void *arg)
+{
+	RAISE_FAULT("", "jmp *%[at]", "", arg);
+	trap_ip = (unsigned long)arg;
 }
 
 static void raise_mf(void *arg)
@@ -271,23 +219,22 @@ static void raise_xm(void *arg)
 /* EFLAGS.AC on, and an unaligned load; compiled with -mno-red-zone */
 static void raise_ac(void *arg)
 {
-	RAISE_FAULT("pushfq; orl $0x40000, (%%rsp); popfq",
-		    "movl (%%rdi), %%eax",
-		    "pushfq; andl $~0x40000, (%%rsp); popfq", (char *)arg + 1);
+	RAISE_FAULT(SET_FLAG("0x40000"), "movl (%[at]), %%eax",
+		    CLEAR_FLAG("0x40000"), (char *)arg + 1);
 }
 
-/*
- * The probe of an event with userstacktrace follows the frame pointer: let it
- * point at @arg
- */
-static void raise_bp_with_frame(void *arg)
+/* A watchpoint on it causes a trap behind the store, and no signal */
+static unsigned long watched;
+
+static void raise_watch(void *arg)
 {
-	RAISE_TRAP("push %%rbp; mov %%rdi, %%rbp", "int3", "pop %%rbp", arg);
+	RAISE_TRAP("", "movb $0, (%[at])", "", &watched);
 }
 
+#ifdef __x86_64__
 /*
- * BOUND exists in 32-bit code only, and 64-bit code gets there by sigreturn().
- * The code and what it refers to are at an address below 4 GiB.
+ * BOUND and INTO exist in 32-bit code only, and 64-bit code gets there by
+ * sigreturn(). The code and what it refers to are at an address below 4 GiB.
  */
 static struct low {
 	unsigned char bound_ecx[16];
@@ -301,8 +248,28 @@ static void raise_br(void *arg)
 	trap_ip = (unsigned long)low->bound_ecx;
 	raise(SIGUSR1);
 }
+#else
+static int limits[2] = { 0, 1 };
 
-enum argument { NO_PAGE, NEW_PAGE, OLD_PAGE };
+static void raise_br(void *arg)
+{
+	RAISE_FAULT("mov $5, %%eax", "bound %%eax, (%[at])", "", limits);
+}
+
+/* EFLAGS.NT makes a task switch of IRET, to a task that there is not */
+static void raise_ts(void *arg)
+{
+	RAISE_FAULT(SET_FLAG("0x4000"), "iret", "", arg);
+}
+
+/* The greatest integer plus one sets EFLAGS.OF */
+static void raise_into(void *arg)
+{
+	RAISE_TRAP("mov $0x7fffffff, %%eax; add $1, %%eax", "into", "", arg);
+}
+#endif
+
+enum argument { NO_PAGE, NEW_PAGE, OLD_PAGE, KERNEL_TEXT };
 
 static const struct user_trap {
 	unsigned int vector, error_code;
@@ -313,10 +280,18 @@ static const struct user_trap {
 	bool optional;		/* an emulated CPU may not raise it */
 } user_traps[] = {
 	{ 0, 0, "#DE", "div by zero", raise_de, SIGFPE },
+	{ 1, DR6_BS, "#DB", "single step", raise_step, SIGTRAP },
+	{ 1, DR6_B0, "#DB", "watchpoint", raise_watch, 0 },
 	{ 3, 0, "#BP", "int3", raise_bp, SIGTRAP },
-	{ 4, 0, "#OF", "int $4", raise_of, SIGSEGV },
+	{ 4, 0, "#OF", "int $4", raise_int4, SIGSEGV },
+#ifndef __x86_64__
+	{ 4, 0, "#OF", "into", raise_into, SIGSEGV },
+#endif
 	{ 5, 0, "#BR", "bound in 32-bit code", raise_br, SIGSEGV },
 	{ 6, 0, "#UD", "ud2", raise_ud, SIGILL },
+#ifndef __x86_64__
+	{ 10, 0, "#TS", "iret with EFLAGS.NT", raise_ts, SIGSEGV },
+#endif
 	{ 11, LDT_ERROR_CODE, "#NP", "absent segment in %fs", raise_np, SIGBUS },
 	{ 12, LDT_ERROR_CODE, "#SS", "absent segment in %ss", raise_ss, SIGBUS },
 	{ 13, 0, "#GP", "hlt", raise_gp, SIGSEGV },
@@ -324,13 +299,11 @@ static const struct user_trap {
 	  NEW_PAGE },
 	{ 14, PF_USER | PF_WRITE, "#PF", "write where nothing is mapped",
 	  raise_pf, SIGSEGV },
+	{ 14, PF_USER | PF_INSTR, "#PF", "jump to a symbol of the kernel",
+	  raise_jump, SIGSEGV, KERNEL_TEXT },
 	{ 16, 0, "#MF", "fwait", raise_mf, SIGFPE },
 	{ 17, 0, "#AC", "unaligned load", raise_ac, SIGBUS, OLD_PAGE, true },
 	{ 19, 0, "#XM", "divss by zero", raise_xm, SIGFPE, NO_PAGE, true },
-};
-
-static const struct user_trap guard_trap = {
-	.vector = 3, .raise = raise_bp_with_frame, .signal = SIGTRAP,
 };
 
 /* The asm clobbers memory: no need for volatile */
@@ -338,14 +311,17 @@ static const struct user_trap *current_trap;
 static sig_atomic_t signals;
 static sigjmp_buf unexpected;
 static bool have_ldt;
+static uint64_t kernel_text;
 
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	const struct user_trap *t = current_trap;
 	ucontext_t *uc = context;
 	greg_t *regs = uc->uc_mcontext.gregs;
+	unsigned long ip = regs[REG_IP];
 
 	(void)info;
+#ifdef __x86_64__
 	if (t && t->raise == raise_br && signal == SIGUSR1) {
 		before_br = *uc;
 		/* The lowest 16 bits are CS: the kernel's __USER32_CS */
@@ -355,8 +331,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		regs[REG_RCX] = (unsigned long)low->limits;
 		return;
 	}
-	if (!t || signal != t->signal ||
-	    (unsigned long)regs[REG_RIP] != trap_ip) {
+#endif
+	if (t && t->argument == KERNEL_TEXT)
+		trap_ip = kernel_text;
+	if (!t || signal != t->signal || ip != trap_ip) {
 		if (t)
 			siglongjmp(unexpected, signal);
 		/* Not ours at all: die of it */
@@ -364,24 +342,17 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 			  NULL);
 		return;
 	}
-	if (t->raise == raise_br)
+#ifdef __x86_64__
+	if (t->raise == raise_br) {
 		memcpy(regs, before_br.uc_mcontext.gregs,
 		       sizeof(before_br.uc_mcontext.gregs));
-	else
-		regs[REG_RIP] = resume_ip;
+		signals++;
+		return;
+	}
+#endif
+	regs[REG_IP] = resume_ip;
+	regs[REG_EFL] &= ~(EFLAGS_TF | EFLAGS_NT);
 	signals++;
-}
-
-static char *new_pages(size_t size)
-{
-	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	/* One fault a page */
-	madvise(pages, size, MADV_NOHUGEPAGE);
-	return pages;
 }
 
 static void set_up_user_traps(void)
@@ -401,18 +372,23 @@ static void set_up_user_traps(void)
 
 	stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (stack.ss_sp == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+#ifdef __x86_64__
 	low = mmap(NULL, sizeof(*low), PROT_READ | PROT_WRITE | PROT_EXEC,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-	if (stack.ss_sp == MAP_FAILED || low == MAP_FAILED)
+	if (low == MAP_FAILED)
 		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
 	memcpy(low->bound_ecx, "\x62\x01", 2);	/* bound %eax, (%ecx) */
 	low->limits[1] = 1;
+#endif
 
 	sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaction(handled[i], &sa, NULL);
 
 	have_ldt = !syscall(SYS_modify_ldt, 1, &absent, sizeof(absent));
+	kernel_text = kernel_symbol("_stext");
 }
 
 /* The argument of the @i-th round; round 0 comes before tracing */
@@ -424,224 +400,385 @@ static void *argument(const struct user_trap *t, char *pages, int i)
 	case OLD_PAGE:
 		*pages = 1;
 		return pages;
+	case KERNEL_TEXT:
+		return (void *)(unsigned long)kernel_text;
 	default:
 		return NULL;
 	}
 }
 
-static void test_user_trap(const struct user_trap *t)
+#ifndef __x86_64__
+static bool kernel_of_64_bit(void)
+{
+	struct utsname uts;
+
+	return uname(&uts) || !strcmp(uts.machine, "x86_64");
+}
+#endif
+
+static const char *cannot_raise(const struct user_trap *t)
+{
+	if ((t->raise == raise_np || t->raise == raise_ss) && !have_ldt)
+		return "no modify_ldt()";
+	if (t->raise == raise_jump &&
+	    (!kernel_text || kernel_text != (unsigned long)kernel_text))
+		return "no address of the kernel in /proc/kallsyms";
+#ifndef __x86_64__
+	if (t->raise == raise_ts && kernel_of_64_bit())
+		return "this kernel has 64 bit";
+#endif
+	return NULL;
+}
+
+static bool raise_on_cpu(const struct user_trap *t, int cpu, bool *raised)
 {
 	const size_t size = (ROUNDS + 1) * sysconf(_SC_PAGESIZE);
 	struct expect x = {
 		.vector = t->vector, .error_code = t->error_code,
 		.name = t->name, .user = true, .rounds = ROUNDS,
 	};
-	int signal;
+	bool matches = false;
+	char more[64] = "";
+	int signal, watch = -1;
 	char *pages;
 
-	if (t->error_code == LDT_ERROR_CODE && t->signal == SIGBUS && !have_ldt) {
-		ksft_test_result_skip("user %s, %s: no modify_ldt()\n",
-				      t->name, t->what);
-		return;
-	}
+	/* Page table isolation decides whether it is there */
+	if (t->argument == KERNEL_TEXT)
+		x.either = PF_PROT;
+	pin(cpu);
 	pages = new_pages(size);
+	if (t->raise == raise_watch) {
+		watch = breakpoint((unsigned long)&watched, false);
+		if (watch < 0) {
+			ksft_print_msg("watchpoint: %s\n", strerror(errno));
+			*raised = false;
+			goto out;
+		}
+	}
 	signal = sigsetjmp(unexpected, 1);
 	if (signal) {
-		trace_off();
+		trace_off(instance);
 		ksft_print_msg("unexpected signal: %s\n", strsignal(signal));
-		ksft_test_result_fail("user %s, %s\n", t->name, t->what);
 		goto out;
 	}
 	current_trap = t;
 	signals = 0;
 	t->raise(argument(t, pages, 0));
-	if (t->optional && !signals) {
-		ksft_test_result_skip("user %s, %s: this CPU does not raise it\n",
-				      t->name, t->what);
+	*raised = signals || !t->signal;
+	if (!*raised)
 		goto out;
-	}
 
 	signals = 0;
 	/* A page fault may be somebody else's; the others may not */
-	if (t->vector == 14)
-		trace_on("vector == 14 && ip == 0x%lx", trap_ip);
-	else
-		trace_on("vector == %d", t->vector);
+	if (t->vector == PF)
+		snprintf(more, sizeof(more), " && ip == 0x%lx", trap_ip);
+	trace_vector(t->vector, more);
 	for (int i = 1; i <= ROUNDS; i++)
 		t->raise(argument(t, pages, i));
-	trace_off();
+	trace_off(instance);
 
 	/* No signal is delivered before trap_exit, so nothing moves it */
 	snprintf(x.entry_ip, sizeof(x.entry_ip), "0x%lx", trap_ip);
 	snprintf(x.exit_ip, sizeof(x.exit_ip), "0x%lx", trap_ip);
 	if (t->signal && signals != ROUNDS)
 		ksft_print_msg("%d of %d signals\n", (int)signals, ROUNDS);
-	ksft_test_result(trace_matches(&x) &&
-			 (!t->signal || signals == ROUNDS),
-			 "user %s, %s\n", t->name, t->what);
+	matches = trace_matches(&x, cpu) && (!t->signal || signals == ROUNDS);
 out:
 	current_trap = NULL;
+	if (watch >= 0)
+		close(watch);
 	munmap(pages, size);
+	return matches;
+}
+
+static void test_user_trap(const struct user_trap *t)
+{
+	const char *why = cannot_raise(t);
+	bool matches = true, raised = true;
+
+	for (int cpu = 0; cpu < cpus() && !why && matches; cpu++) {
+		matches = raise_on_cpu(t, cpu, &raised);
+		if (!raised && t->optional)
+			why = "this CPU does not raise it";
+	}
+	if (why)
+		ksft_test_result_skip("user %s, %s: %s\n", t->name, t->what, why);
+	else
+		ksft_test_result(matches, "user %s, %s\n", t->name, t->what);
 }
 
 /*
  * Kernel mode
  */
-static const struct kernel_trap {
+static const struct {
 	unsigned int vector;
 	const char *name;
 } kernel_traps[] = {
-	{ 0, "#DE" }, { 3, "#BP" }, { 4, "#OF" }, { 5, "#BR" }, { 6, "#UD" },
-	{ 7, "#NM" }, { 9, "OLD_MF" }, { 10, "#TS" }, { 11, "#NP" },
-	{ 12, "#SS" }, { 13, "#GP" }, { 14, "#PF" }, { 15, "SPURIOUS" },
-	{ 16, "#MF" }, { 17, "#AC" }, { 19, "#XM" }, { 21, "#CP" },
+	{ 0, "#DE" }, { 2, "NMI" }, { 3, "#BP" }, { 4, "#OF" }, { 5, "#BR" },
+	{ 6, "#UD" }, { 7, "#NM" }, { 9, "OLD_MF" }, { 10, "#TS" },
+	{ 11, "#NP" }, { 12, "#SS" }, { 13, "#GP" }, { 14, "#PF" },
+	{ 15, "SPURIOUS" }, { 16, "#MF" }, { 17, "#AC" }, { 19, "#XM" },
+	{ 21, "#CP" },
 };
 
-static bool read_kernel_trap(struct expect *x)
+/* As @x says; where an NMI was taken is known afterwards, so trace each alone */
+static bool raise_kernel_trap(struct expect *x, int cpu)
 {
-	unsigned int vector;
-	bool found = false;
-	char line[512];
-	FILE *f;
+	const int rounds = x->vector == NMI ? 1 : x->rounds;
+	struct kernel_trap t;
+	bool matches = true;
 
-	f = fopen(RAISE_FILE, "r");
-	if (!f)
-		return false;
-	while (!found && fgets(line, sizeof(line), f))
-		found = sscanf(line, "%u %x %159s %159s", &vector,
-			       &x->error_code, x->entry_ip, x->exit_ip) == 4 &&
-			vector == x->vector;
-	fclose(f);
-	return found;
-}
+	pin(cpu);
+	for (int i = 0; i < x->rounds && matches; i += rounds) {
+		struct expect some = *x;
 
-/* Raising #NM and #CP in kernel mode makes a WARN(), and that may be fatal */
-static bool warnings_panic(void)
-{
-	char c = '0';
-	FILE *f;
+		trace_vector(x->vector, x->vector == PF ? " && user_mode == 0" : "");
+		for (int j = 0; j < rounds; j++)
+			must(raise_in_kernel(x->vector), RAISE_FILE);
+		trace_off(instance);
 
-	f = fopen("/proc/sys/kernel/panic_on_warn", "r");
-	if (f) {
-		c = fgetc(f);
-		fclose(f);
+		some.rounds = rounds;
+		read_kernel_trap(x->vector, &t);
+		some.error_code = t.error_code;
+		strcpy(some.entry_ip, t.entry_ip);
+		strcpy(some.exit_ip, t.exit_ip);
+		matches = trace_matches(&some, cpu);
 	}
-	return c != '0';
+	return matches;
 }
 
-static void test_kernel_trap(const struct kernel_trap *t)
+static void test_kernel_trap(unsigned int vector, const char *name)
 {
 	struct expect x = {
-		.vector = t->vector, .name = t->name,
-		.rounds = t->vector == 7 ? ROUNDS_NM : ROUNDS,
+		.vector = vector, .name = name,
+		.rounds = vector == NM || vector == CP ? ROUNDS_FEW : ROUNDS,
 	};
-	char text[16];
-	int fd, len;
+	struct kernel_trap t;
+	bool matches = true;
 
-	if ((t->vector == 7 || t->vector == 21) && warnings_panic()) {
+	if ((vector == NM || vector == CP) && warnings_panic()) {
 		ksft_test_result_skip("kernel %s: it would panic on a warning\n",
-				      t->name);
+				      name);
 		return;
 	}
-	fd = read_kernel_trap(&x) ? open(RAISE_FILE, O_WRONLY) : -1;
-	if (fd < 0) {
+	if (!read_kernel_trap(vector, &t)) {
 		ksft_test_result_skip("kernel %s: the kernel has no means to raise it\n",
-				      t->name);
+				      name);
 		return;
 	}
-	len = snprintf(text, sizeof(text), "%u", t->vector);
+	for (int cpu = 0; cpu < cpus() && matches; cpu++)
+		matches = raise_kernel_trap(&x, cpu);
+	ksft_test_result(matches, "kernel %s\n", name);
+}
 
-	if (t->vector == 14)
-		trace_on("vector == 14 && user_mode == 0");
-	else
-		trace_on("vector == %d", t->vector);
-	for (int i = 0; i < x.rounds; i++)
-		if (write(fd, text, len) != len)
-			ksft_print_msg("write: %s\n", strerror(errno));
-	trace_off();
+/* A breakpoint on the instruction that raises #DE in kernel mode comes first */
+static void test_kernel_breakpoint(void)
+{
+	struct expect x = {
+		.vector = DB, .name = "#DB", .error_code = DR6_B0,
+		.rounds = ROUNDS,
+	};
+	uint64_t address = kernel_symbol("trap_test_de_ip");
+	struct kernel_trap t;
+	bool matches = true;
+	int fd;
+
+	fd = address ? breakpoint(address, true) : -1;
+	if (fd < 0 || !read_kernel_trap(DE, &t)) {
+		close(fd);
+		ksft_test_result_skip("kernel #DB, breakpoint: no breakpoint in the kernel\n");
+		return;
+	}
+	strcpy(x.entry_ip, t.entry_ip);
+	strcpy(x.exit_ip, t.entry_ip);
+	for (int cpu = 0; cpu < cpus() && matches; cpu++) {
+		pin(cpu);
+		trace_vector(DB, "");
+		for (int i = 0; i < ROUNDS; i++)
+			must(raise_in_kernel(DE), RAISE_FILE);
+		trace_off(instance);
+		matches = trace_matches(&x, cpu);
+	}
 	close(fd);
-
-	ksft_test_result(trace_matches(&x), "kernel %s\n", t->name);
+	ksft_test_result(matches, "kernel #DB, breakpoint\n");
 }
 
 /*
- * The guard: with userstacktrace, the probe of each event follows the frame
- * pointer to a page which is not there. The probe faults in kernel mode, and
- * this must not be traced. The older event for page faults shows that it did.
+ * IRET to a segment that is not there: the fault is in kernel mode at the IRET,
+ * and a kernel of 32 bit makes a trap of user mode of it.
  */
-static void test_guard(void)
-{
-	const size_t page_size = sysconf(_SC_PAGESIZE);
-	int entries = 0, exits = 0, nested = 0, faults = 0;
-	char line[512];
-	struct event e;
-	char *pages;
-	FILE *f;
+#ifndef __x86_64__
+static sig_atomic_t bad_returns;
 
-	if (write_trace_file("options/userstacktrace", "1") ||
-	    write_trace_file(WITNESS "/filter", "common_pid == %d", getpid()) ||
-	    write_trace_file(WITNESS "/enable", "1")) {
-		ksft_test_result_skip("guard: no userstacktrace, or no " WITNESS "\n");
+static void on_iret_signal(int signal, siginfo_t *info, void *context)
+{
+	static greg_t good_ss, good_esp;
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)info;
+	if (signal == SIGUSR2) {
+		good_ss = regs[REG_SS];
+		good_esp = regs[REG_UESP];
+		regs[REG_SS] = 7;
 		return;
 	}
-	pages = new_pages(ROUNDS_GUARD * page_size);
-	current_trap = &guard_trap;
-	signals = 0;
-	trace_on("vector >= 0");
-	for (int i = 0; i < ROUNDS_GUARD; i++)
-		raise_bp_with_frame(pages + i * page_size);
-	trace_off();
-	current_trap = NULL;
-	write_trace_file("options/userstacktrace", "0");
-	write_trace_file(WITNESS "/enable", "0");
+	bad_returns++;
+	regs[REG_SS] = good_ss;
+	regs[REG_UESP] = good_esp;
+}
 
-	f = open_trace();
-	while (next_event(f, &e)) {
-		if (e.vector == 3)
-			++*(e.exit ? &exits : &entries);
-		else if (!e.user)
-			nested++;
+static void test_iret(void)
+{
+	struct sigaction sa = {
+		.sa_sigaction = on_iret_signal,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK,
+	}, old[3];
+	static const int of[] = { SIGUSR2, SIGILL, SIGSEGV };
+	int entries = 0, exits = 0, wrong = 0;
+	struct event e;
+	FILE *f;
+
+	if (kernel_of_64_bit() || !have_ldt) {
+		ksft_test_result_skip("user IRET, absent segment: this kernel has 64 bit\n");
+		return;
 	}
-	rewind(f);
-	while (fgets(line, sizeof(line), f))
-		faults += !!strstr(line, ": page_fault_kernel:");
-	fclose(f);
-	munmap(pages, ROUNDS_GUARD * page_size);
+	pin(0);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		sigaction(of[i], &sa, &old[i]);
+	trace_vector(IRET, "");
+	for (int i = 0; i < ROUNDS; i++)
+		raise(SIGUSR2);
+	trace_off(instance);
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
+		sigaction(of[i], &old[i], NULL);
 
-	ksft_print_msg("%d raised, %d entries, %d exits, %d faults, %d nested events\n",
-		       ROUNDS_GUARD, entries, exits, faults, nested);
-	ksft_test_result(!nested && faults >= ROUNDS_GUARD && entries == ROUNDS_GUARD &&
-			 exits == ROUNDS_GUARD,
-			 "guard: a stack walk that faults is not traced\n");
+	f = open_trace(instance, 0);
+	while (next_event(f, &e)) {
+		++*(e.exit ? &exits : &entries);
+		wrong += strcmp(e.name, "IRET") || e.error_code || !e.user ||
+			 exits != entries - !e.exit;
+	}
+	fclose(f);
+	ksft_print_msg("%d signals, %d entries, %d exits, %d wrong\n",
+		       (int)bad_returns, entries, exits, wrong);
+	ksft_test_result(bad_returns == ROUNDS && entries == ROUNDS &&
+			 exits == ROUNDS && !wrong,
+			 "user IRET, absent segment\n");
+}
+#else
+static void test_iret(void)
+{
+	ksft_test_result_skip("user IRET, absent segment: this program has 64 bit\n");
+}
+#endif
+
+/*
+ * From outside
+ *
+ * A child spins in one instruction, which then is where the trap is taken; for
+ * kernel mode, it is the idle task that is interrupted.
+ */
+void spin(void);
+asm(".pushsection .text; .globl spin; spin: jmp spin; .popsection");
+
+/*
+ * What is on @cpu. In a timer interrupt of CPU 0, a trap is one of kernel mode:
+ * @strays counts these.
+ */
+static bool outside_matches(unsigned int vector, const char *name, bool user,
+			    int cpu, int rounds, int *strays)
+{
+	int entries = 0, exits = 0, wrong = 0;
+	char ip[IP_SIZE];
+	struct event e;
+	FILE *f;
+
+	snprintf(ip, sizeof(ip), "0x%lx", (unsigned long)spin);
+	f = open_trace(instance, cpu);
+	while (next_event(f, &e)) {
+		++*(e.exit ? &exits : &entries);
+		if (!cpu && user && !e.user)
+			++*strays;
+		if (e.vector == vector && !strcmp(e.name, name) && !e.error_code &&
+		    (cpu || user || !e.user) && (!e.user || cpu || !strcmp(e.ip, ip)) &&
+		    exits == entries - !e.exit)
+			continue;
+		if (!wrong++)
+			ksft_print_msg("CPU %d: %s %u(%s) error code 0x%x %s ip %s\n",
+				       cpu, e.exit ? "exit" : "entry", e.vector,
+				       e.name, e.error_code,
+				       e.user ? "user" : "kernel", e.ip);
+	}
+	fclose(f);
+	if (entries != rounds || exits != rounds)
+		ksft_print_msg("CPU %d: %d raised, %d entries, %d exits\n", cpu,
+			       rounds, entries, exits);
+	return entries == rounds && exits == rounds && !wrong;
+}
+
+static void test_outside(unsigned int vector, const char *name, bool user)
+{
+	const int rounds = vector == NMI ? ROUNDS : ROUNDS_MC;
+	int status, strays = 0, last = cpus() - 1;
+	bool matches = true;
+	pid_t child = 0;
+
+	if (!getenv("QEMU_MONITOR") || !last) {
+		ksft_test_result_skip("%s %s from outside: no QEMU_MONITOR, or a single CPU\n",
+				      user ? "user" : "kernel", name);
+		return;
+	}
+	pin(last);
+	if (user) {
+		child = must_fork();
+		if (!child) {
+			pin(0);
+			spin();
+		}
+		usleep(100000);
+	}
+
+	trace_on(instance, vector == NMI ? "vector == 2" : "vector == 18");
+	for (int i = 0; i < rounds && matches; i++) {
+		matches = vector == NMI ? on_qemu_monitor("nmi") :
+					  machine_check_from_qemu();
+		usleep(20000);
+	}
+	trace_off(instance);
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+	}
+
+	/*
+	 * The monitor's NMI comes through LINT1 of the APIC, which is masked on
+	 * all CPUs but the first
+	 */
+	for (int cpu = 0; cpu <= last; cpu++)
+		matches &= outside_matches(vector, name, user, cpu,
+					   vector == NMI && cpu ? 0 : rounds,
+					   &strays);
+	ksft_print_msg("%d of %d events in an interrupt\n", strays, 2 * rounds);
+	ksft_test_result(matches && strays <= rounds, "%s %s from outside\n",
+			 user ? "user" : "kernel", name);
 }
 
 int main(void)
 {
-	cpu_set_t one;
-
-	ksft_print_header();
-	if (getuid())
-		ksft_exit_skip("needs root\n");
-	if (access(TRACING "/events/trap/trap_exit", F_OK))
-		ksft_exit_skip("no trap events in " TRACING "\n");
-
-	/* On one CPU, the trace has entry and exit in the order of time */
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
-		ksft_exit_fail_msg("sched_setaffinity: %s\n", strerror(errno));
-
-	make_instance();
-	atexit(remove_instance);
-	if (write_trace_file("buffer_size_kb", "1024"))
-		ksft_exit_fail_msg("buffer_size_kb: %s\n", strerror(errno));
+	start();
+	instance = make_instance("events");
 	set_up_user_traps();
 
-	ksft_set_plan(ARRAY_SIZE(user_traps) + ARRAY_SIZE(kernel_traps) + 1);
+	ksft_set_plan(ARRAY_SIZE(user_traps) + ARRAY_SIZE(kernel_traps) + 6);
 	for (size_t i = 0; i < ARRAY_SIZE(user_traps); i++)
 		test_user_trap(&user_traps[i]);
+	test_iret();
 	for (size_t i = 0; i < ARRAY_SIZE(kernel_traps); i++)
-		test_kernel_trap(&kernel_traps[i]);
-	test_guard();
+		test_kernel_trap(kernel_traps[i].vector, kernel_traps[i].name);
+	test_kernel_breakpoint();
+	test_outside(NMI, "NMI", true);
+	test_outside(NMI, "NMI", false);
+	test_outside(MC, "#MC", true);
+	test_outside(MC, "#MC", false);
 	ksft_finished();
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _ASM_X86_TRACE_TRAP_VECTORS_H
-#define _ASM_X86_TRACE_TRAP_VECTORS_H
+#ifndef _ASM_X86_TRACE_TRAP_H
+#define _ASM_X86_TRACE_TRAP_H
 
 #include <asm/trapnr.h>
+
+int trap_trace_reg(void);
+void trap_trace_unreg(void);
 
 /*
  * The mnemonics of the Intel SDM, volume 3, table "Protected-Mode Exceptions
@@ -37,4 +40,14 @@
 		{ X86_TRAP_VC,		"#VC" },	\
 		{ X86_TRAP_IRET,	"IRET" })
 
-#endif /* _ASM_X86_TRACE_TRAP_VECTORS_H */
+/*
+ * Whether an address is in the kernel's part of the address space. For
+ * TP_printk(), so in terms that libtraceevent knows how to evaluate.
+ */
+#ifdef CONFIG_X86_64
+#define trap_ip_in_kernel(ip)	((ip) >> 63)
+#else
+#define trap_ip_in_kernel(ip)	((ip) >= CONFIG_PAGE_OFFSET)
+#endif
+
+#endif /* _ASM_X86_TRACE_TRAP_H */

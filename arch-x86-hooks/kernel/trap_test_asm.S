@@ -13,7 +13,12 @@
 #include <asm/segment.h>
 #include <asm/trapnr.h>
 
-	.code64
+#ifdef CONFIG_X86_64
+# define AX	%rax
+#else
+# define AX	%eax
+#endif
+
 	.section .text, "ax"
 
 /* A label that IRET goes to, so no ENDBR */
@@ -43,12 +48,13 @@ TRAP_TEST_INT xf	X86_TRAP_XF
 /*
  * INT n cannot raise a vector with an error code: the entry code would take
  * the instruction pointer for it. Push what the hardware pushes (SDM volume 3,
- * "64-Bit Mode Stack Frame"), with interrupts off as behind an interrupt gate,
- * and enter where the IDT points to.
+ * "64-Bit Mode Stack Frame"; on 32 bit, no stack pointer), with interrupts off
+ * as behind an interrupt gate, and enter where the IDT points to.
  */
 .macro TRAP_TEST_FRAME name entry error_code
 SYM_TYPED_FUNC_START(trap_test_\name)
 	STACK_FRAME_NON_STANDARD trap_test_\name
+#ifdef CONFIG_X86_64
 	movq	%rsp, %rax
 	andq	$-16, %rsp
 	pushq	$__KERNEL_DS
@@ -58,6 +64,12 @@ SYM_TYPED_FUNC_START(trap_test_\name)
 	leaq	trap_test_\name\()_ip(%rip), %rax
 	pushq	%rax
 	pushq	$\error_code
+#else
+	pushfl
+	pushl	$__KERNEL_CS
+	pushl	$trap_test_\name\()_ip
+	pushl	$\error_code
+#endif
 	cli
 	jmp	\entry
 TRAP_TEST_LABEL trap_test_\name\()_ip
@@ -103,28 +115,34 @@ SYM_FUNC_END(trap_test_ud)
 
 /* The handler warns, clears CR0.TS, and runs the instruction again. */
 SYM_TYPED_FUNC_START(trap_test_nm)
-	movq	%cr0, %rax
-	orq	$(1 << 3), %rax
-	movq	%rax, %cr0
+	mov	%cr0, AX
+	or	$(1 << 3), AX
+	mov	AX, %cr0
 TRAP_TEST_LABEL trap_test_nm_ip
 	fnop
 	RET
 SYM_FUNC_END(trap_test_nm)
 
-/* A non-canonical address */
+/* A non-canonical address; on 32 bit, a selector behind the end of the GDT */
 SYM_TYPED_FUNC_START(trap_test_gp)
+#ifdef CONFIG_X86_64
 	movabsq	$0x8000000000000000, %rax
 TRAP_TEST_LABEL trap_test_gp_ip
 	movq	(%rax), %rax
+#else
+	movl	$0xfff8, %eax
+TRAP_TEST_LABEL trap_test_gp_ip
+	movw	%ax, %gs
+#endif
 TRAP_TEST_LABEL trap_test_gp_resume
 	RET
 SYM_FUNC_END(trap_test_gp)
 
 /* The last page of the address space is never mapped: ERR_PTR() lives there. */
 SYM_TYPED_FUNC_START(trap_test_pf)
-	movq	$-4096, %rax
+	mov	$-4096, AX
 TRAP_TEST_LABEL trap_test_pf_ip
-	movq	(%rax), %rax
+	mov	(AX), AX
 TRAP_TEST_LABEL trap_test_pf_resume
 	RET
 	_ASM_EXTABLE(trap_test_pf_ip, trap_test_pf_resume)

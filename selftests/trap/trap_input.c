@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test what a user may do with the trap trace events that makes no sense, or
+ * comes at a bad time: filters on what does not exist, a ring buffer that is too
+ * small, switching the events while CPUs come and go. After each, every CPU still
+ * traces all.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define ROUNDS		50
+#define FLOOD		20000
+#define HOTPLUGS	5
+
+static const char *instance;
+
+static void on_sigtrap(int signal)
+{
+	(void)signal;
+}
+
+static void raise_bp(void)
+{
+	asm volatile("int3" : : : "memory");
+}
+
+static int count_events(const char *instance, unsigned int vector)
+{
+	struct event e;
+	int n = 0;
+	FILE *f;
+
+	f = open_trace(instance, -1);
+	while (next_event(f, &e))
+		n += e.user && e.vector == vector;
+	fclose(f);
+	return n;
+}
+
+/* Whether each CPU has an entry and an exit of each trap */
+static bool all_cpus_trace(void)
+{
+	char filter[64];
+	bool good = true;
+	int n;
+
+	snprintf(filter, sizeof(filter), "common_pid == %d", getpid());
+	for (int cpu = 0; cpu < cpus(); cpu++) {
+		pin(cpu);
+		trace_on(instance, filter);
+		for (int i = 0; i < ROUNDS; i++)
+			raise_bp();
+		trace_off(instance);
+		n = count_events(instance, BP);
+		if (n != 2 * ROUNDS)
+			ksft_print_msg("CPU %d: %d events of %d\n", cpu, n, 2 * ROUNDS);
+		good &= n == 2 * ROUNDS;
+	}
+	return good;
+}
+
+/* Refused, and the filter that was there stays */
+static void test_bad_filters(void)
+{
+	static const char * const filters[] = {
+		"no_such_field == 1", "vector == #DE", "vector ==", "vector == 0x",
+		"ip == ", "vector ~ \"*\"", "(vector == 3",
+	};
+	bool good = true;
+	char *text;
+
+	must(put(instance, "events/trap/trap_entry/filter", "vector == 3"), "filter");
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		int ret = put(instance, "events/trap/trap_entry/filter", "%s",
+			      filters[i]);
+
+		if (ret >= 0)
+			ksft_print_msg("'%s': %d\n", filters[i], ret);
+		good &= ret < 0;
+	}
+	must(put(instance, "events/trap/trap_entry/filter", "vector == 3"), "filter");
+	text = get(instance, "events/trap/trap_entry/filter");
+	good &= text && !strcmp(text, "vector == 3\n");
+	free(text);
+	ksft_test_result(good && all_cpus_trace(), "bad filters\n");
+}
+
+static void test_bad_vectors(void)
+{
+	static const char * const filters[] = {
+		"vector == 300", "vector > 32 && vector != 3", "vector == 255",
+	};
+	bool good = true;
+
+	pin(0);
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		trace_on(instance, filters[i]);
+		for (int j = 0; j < ROUNDS; j++)
+			raise_bp();
+		trace_off(instance);
+		good &= !count_events(instance, BP);
+	}
+	if (!access(RAISE_FILE, W_OK)) {
+		good &= raise_in_kernel(1) == -EINVAL;
+		good &= raise_in_kernel(256) == -EINVAL;
+		good &= raise_in_kernel(4294967295U) == -EINVAL;
+	}
+	ksft_test_result(good && all_cpus_trace(), "vectors out of range\n");
+}
+
+/* What was lost is counted: the sum is what was raised */
+static unsigned long buffer_stat(const char *name)
+{
+	unsigned long sum = 0;
+	char file[64];
+
+	for (int cpu = 0; cpu < cpus(); cpu++) {
+		char *text, *at;
+
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		text = get(instance, file);
+		at = text ? strstr(text, name) : NULL;
+		if (at)
+			sum += strtoul(at + strlen(name), NULL, 10);
+		free(text);
+	}
+	return sum;
+}
+
+static void test_full_buffer(bool overwrite)
+{
+	unsigned long there, lost;
+	char filter[64];
+
+	snprintf(filter, sizeof(filter), "common_pid == %d && vector == 3", getpid());
+	must(put(instance, "options/overwrite", "%d", overwrite), "overwrite");
+	must(put(instance, "buffer_size_kb", "8"), "buffer_size_kb");
+	pin(0);
+	trace_on(instance, filter);
+	for (int i = 0; i < FLOOD; i++)
+		raise_bp();
+	trace_off(instance);
+	there = buffer_stat("entries: ");
+	lost = buffer_stat(overwrite ? "\noverrun: " : "dropped events: ");
+	ksft_print_msg("%d events raised, %lu there, %lu lost\n", 2 * FLOOD, there, lost);
+	must(put(instance, "options/overwrite", "1"), "overwrite");
+	must(put(instance, "buffer_size_kb", "2048"), "buffer_size_kb");
+	ksft_test_result(there && lost && there + lost == 2 * FLOOD && all_cpus_trace(),
+			 "a full ring buffer, %s\n",
+			 overwrite ? "overwritten" : "not overwritten");
+}
+
+/* Switch the events on and off for ever */
+static pid_t toggle(const char *instance)
+{
+	pid_t child = must_fork();
+
+	if (!child)
+		for (int on = 0; ; on = !on)
+			put(instance, "events/trap/enable", "%d", on);
+	return child;
+}
+
+static bool plug(int cpu, bool online)
+{
+	char file[32];
+
+	snprintf(file, sizeof(file), "cpu%d/online", cpu);
+	return !put("/sys/devices/system/cpu", file, "%d", online);
+}
+
+static void test_hotplug(void)
+{
+	const int last = cpus() - 1;
+	bool good = true;
+	pid_t child;
+	int status;
+
+	pin(0);
+	if (!last || !plug(last, false)) {
+		ksft_test_result_skip("CPUs that come and go: no CPU can be taken offline\n");
+		return;
+	}
+	plug(last, true);
+
+	/* Going offline and coming back while the events are switched */
+	child = toggle(instance);
+	for (int i = 0; i < HOTPLUGS; i++)
+		good &= plug(last, false) && plug(last, true);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	trace_off(instance);
+	good &= all_cpus_trace();
+
+	/* Switched on and off while it is offline */
+	pin(0);
+	good &= plug(last, false);
+	trace_on(instance, "0");
+	good &= plug(last, true);
+	good &= all_cpus_trace();
+	pin(0);
+	trace_on(instance, "0");
+	good &= plug(last, false);
+	trace_off(instance);
+	good &= plug(last, true);
+	ksft_test_result(good && all_cpus_trace(), "CPUs that come and go\n");
+}
+
+int main(void)
+{
+	struct sigaction sa = { .sa_handler = on_sigtrap };
+
+	start();
+	sigaction(SIGTRAP, &sa, NULL);
+	instance = make_instance("input");
+
+	ksft_set_plan(5);
+	test_bad_filters();
+	test_bad_vectors();
+	test_full_buffer(true);
+	test_full_buffer(false);
+	test_hotplug();
+	ksft_finished();
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test that an oops in a probe of a trap trace event does not silence its CPU:
+ * the recursion guard is left behind then. This taints the kernel, and leaves a
+ * reader of the tracepoints' SRCU behind, for which whoever switches the events
+ * off waits for ever: for a kernel that is thrown away, so no part of "make
+ * run_tests", and the events stay on.
+ *
+ * Only traps of kernel mode count, as those of user mode do not ask the guard.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define ROUNDS	10
+
+int main(void)
+{
+	int status, fd, entries = 0, exits = 0, user = 0, raise;
+	const char *instance = TRACING;
+	struct event e;
+	pid_t child;
+	FILE *f;
+
+	start();
+	ksft_set_plan(1);
+	raise = open(RAISE_FILE, O_WRONLY);
+	if (raise < 0)
+		ksft_exit_skip("no CONFIG_X86_TRAP_TEST\n");
+
+	/* From here on, no page fault of user mode is to help */
+	pin(0);
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		ksft_exit_fail_msg("mlockall: %s\n", strerror(errno));
+	trace_on(instance, "vector == 3 || user_mode == 1");
+
+	/* Not fork(): the faults for what is copied would be such */
+	child = vfork();
+	if (child < 0)
+		ksft_exit_fail_msg("vfork: %s\n", strerror(errno));
+	if (!child) {
+		fd = open(PROBE_FILE, O_WRONLY);
+		if (fd < 0 || write(fd, "oops", 4) != 4)
+			_exit(1);
+		asm volatile("int3");
+		_exit(2);
+	}
+	if (waitpid(child, &status, 0) != child)
+		ksft_exit_fail_msg("waitpid: %s\n", strerror(errno));
+	/* An oops switches the recording off */
+	must(put(instance, "tracing_on", "1"), "tracing_on");
+	must(put(instance, "trace", " "), "trace");
+	for (int i = 0; i < ROUNDS; i++)
+		if (write(raise, "3", 1) != 1)
+			ksft_exit_fail_msg("%s: %s\n", RAISE_FILE, strerror(errno));
+
+	f = open_trace(instance, 0);
+	while (next_event(f, &e)) {
+		if (e.user)
+			user++;
+		else
+			++*(e.exit ? &exits : &entries);
+	}
+	fclose(f);
+	ksft_print_msg("status 0x%x, %d entries, %d exits, %d events of user mode\n",
+		       status, entries, exits, user);
+	ksft_test_result(WIFSIGNALED(status) && entries == ROUNDS &&
+			 exits == ROUNDS && !user,
+			 "a probe that oopses\n");
+	ksft_finished();
+}
