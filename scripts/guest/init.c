@@ -9,6 +9,10 @@
  * /job stays on the host. "interactive" on the kernel's command line gives the
  * job the console for a controlling terminal.
  *
+ * As /job/run itself, for a guest that cannot run the host's shell, it runs the
+ * programs that are listed in /job/tests, a line each, and puts what they print
+ * into /job/tap.
+ *
  * "init traced PROGRAM ARGS...", within a job, becomes PROGRAM, traced from
  * there on and alone: the trap events fire for this process and what it forks.
  */
@@ -139,6 +143,34 @@ static void exec_traced(char **argv)
 	exit(errno == ENOENT ? 127 : 126);
 }
 
+static void run_tests(void)
+{
+	FILE *tests = fopen("/job/tests", "r");
+	char program[512];
+	int tap, status;
+
+	tap = open("/job/tap", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644);
+	if (!tests || tap < 0) {
+		perror("/job/tests");
+		exit(1);
+	}
+	setenv("QEMU_MONITOR", "/dev/ttyS1", 1);
+	while (fgets(program, sizeof(program), tests)) {
+		program[strcspn(program, "\n")] = '\0';
+		if (!fork()) {
+			dup2(tap, 1);
+			dup2(tap, 2);
+			printf("selftests: trap: %s\n", strrchr(program, '/') + 1);
+			fflush(stdout);
+			execl(program, program, (char *)NULL);
+			perror(program);
+			_exit(1);
+		}
+		wait(&status);
+	}
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	int interactive, status = 0;
@@ -147,6 +179,8 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !strcmp(argv[1], "traced"))
 		exec_traced(argv + 2);
+	if (getpid() != 1)
+		run_tests();
 
 	mkdir("/proc", 0755);
 	mnt("proc", "/proc", "proc", 0, NULL);

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check
+# Negative controls: take out what the tests are for, and see exactly the tests
+# fail that say so. Sourced by scripts/check, after guest.sh.
+#
+# A line in arch-x86-hooks/BASE/controls/*.diff says what is to come of it:
+#
+#	# breaks: WORDS		The build fails, and says WORDS.
+#	# fails: TEST		This test of trap_events fails. No other does.
+#	# without PART: TEST... not TEST...
+#				The control is a switch on the command line for a
+#				PART of the guard. Without it, the tests of trap_guard
+#				before "not" fail, and the ones after it do not.
+#	# without PART, alone: TEST
+#				The same in a guest of its own, which may hang or die
+#				of it. "oops" is the test of trap_oops.
+
+restore() {
+	plain_git -C "$src" checkout -q -f HEAD && rm -f "$dir/checkout-under-way" "$dir/guest/built"
+}
+applies() {
+	plain_git -C "$src" apply "$1" 2>"$logs/control" || {
+		fail "control: $(basename "$1" .diff) applies"
+		sed 's/^/# /' "$logs/control"
+		return 1
+	}
+	rm -f "$dir/guest/built"
+}
+
+breaks() {	# WORDS
+	! "$top/scripts/build" "$src" || { echo "it builds"; return 1; }
+	grep -F "$1" "$dir/guest.log"
+}
+
+fails_as_expected() {
+	run_programs guest "$logs/control.hook" trap_events || return 1
+	sed -n 's/^not ok [0-9]* //p' "$logs/control.hook/tap" | sort >"$logs/failed"
+	diff "$logs/failed" "$logs/expected"
+}
+
+guest_without() {	# PART JOB COMMAND...
+	part=$1 job=$2
+	shift 2
+	guest guest "$job" -a "trap_trace_without=$part" <<EOF
+stdbuf -oL $* >/job/tap 2>&1
+EOF
+}
+
+without() {	# PART TEST... [not TEST...]
+	part=$1
+	shift
+	job=$logs/control.$part
+	guest_without "$part" "$job" "$tests/trap_guard" "$@" || return 1
+	for test in "$@"; do
+		[ "$test" != not ] || break
+		echo "$test"
+	done | sort >"$logs/expected"
+	sed -n 's/^not ok [0-9]* \([^:]*\):.*/\1/p' "$job/tap" | sort >"$logs/failed"
+	diff "$logs/failed" "$logs/expected"
+}
+
+# It began, and did not succeed
+without_alone() {	# PART TEST
+	job=$logs/control.$1.$2
+	if [ "$2" = oops ]; then
+		set -- "$1" "$tests/trap_oops"
+	else
+		set -- "$1" "$tests/trap_guard $2"
+	fi
+	TIMEOUT=20 guest_without "$1" "$job" "$2" || true
+	cat "$job/tap"
+	grep -qx '1\.\.1' "$job/tap" && ! grep -q '^ok ' "$job/tap"
+}
+
+trap restore EXIT
+: >"$dir/checkout-under-way"		# prepare restores it, if we do not
+: >"$logs/all-expected"
+for control in "$hooks"/controls/*.diff; do
+	name=$(basename "$control" .diff)
+	words=$(sed -n 's/^# breaks: //p' "$control")
+	if [ -n "$words" ]; then
+		applies "$control" || continue
+		check "control: $name breaks the build" breaks "$words"
+		plain_git -C "$src" apply -R "$control"
+	fi
+done
+for control in "$hooks"/controls/*.diff; do
+	if ! grep -q '^# breaks: ' "$control" && applies "$control"; then
+		sed -n 's/^# fails: //p' "$control" >>"$logs/all-expected"
+	fi
+done
+sort "$logs/all-expected" >"$logs/expected"
+check 'controls: the kernel without them builds' "$top/scripts/build" "$src"
+check 'control: without a hook, exactly its tests fail' fails_as_expected
+cat "$hooks"/controls/*.diff |
+	sed -n 's/^# without \([a-z]*\)\(, alone\)\{0,1\}: \(.*\)/\1 \2\3/p' >"$logs/switches"
+while read -r part what <&3; do
+	case $what in
+	', alone'*)
+		what=${what#, alone}
+		check "control: without $part, $what fails or the guest dies" \
+			without_alone "$part" "$what" ;;
+	*)
+		# shellcheck disable=SC2086 # a list of tests
+		check "control: without $part, exactly these fail: $what" \
+			without "$part" $what ;;
+	esac
+done 3<"$logs/switches"
+restore
+trap - EXIT

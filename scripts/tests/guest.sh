@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check
+# The kernels: they build without a warning, boot, and pass the kselftests. Sourced
+# by scripts/check.
+
+tests=$build/kselftest/trap
+
+# WERROR makes the compiler's and objtool's fatal; the others only say it
+builds_clean() {	# NAME
+	"$top/scripts/build" "$src" "$1" && ! grep -i 'warning:' "$dir/$1.log"
+}
+
+# guest NAME JOB OPTION...: boot the kernel NAME, with the commands of stdin for
+# a job
+guest() {
+	kernel=$1 job=$2
+	shift 2
+	rm -rf "$job" && mkdir -p "$job" &&
+	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1'; cat; } >"$job/run" &&
+	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
+	"$top/scripts/boot" "$@" "$job"
+}
+
+# Through a pipe: the runner opens /dev/stdout anew, at the start of a file
+run_kselftest() {	# JOB
+	guest guest "$1" -c 4 <<EOF
+cd $build/kselftest && ./run_kselftest.sh 2>&1 | cat >/job/tap
+EOF
+}
+run_programs() {	# KERNEL JOB PROGRAM...
+	kernel=$1 job=$2
+	shift 2
+	guest "$kernel" "$job" <<EOF
+for program in $*; do
+	echo "selftests: trap: \$program"
+	$tests/\$program
+done >/job/tap 2>&1
+EOF
+}
+
+# Where there is no shell of 32 bit, init runs the tests
+run_programs_32() {	# JOB PROGRAM...
+	job=$1
+	shift
+	rm -rf "$job" && mkdir -p "$job" &&
+	for program in "$@"; do
+		echo "$tests/${program}_32"
+	done >"$job/tests" &&
+	"$top/scripts/boot" -k "$dir/i386" "$job" && cp "$job/init" "$job/run" &&
+	"$top/scripts/boot" "$job"
+}
+
+# tap FILE: what the programs printed. The kselftest's runner puts "# " before
+# that, and adds results of its own
+tap() {
+	if grep -q '^# selftests: trap: ' "$1"; then
+		sed -n 's/^# //p' "$1"
+	else
+		cat "$1"
+	fi
+}
+
+# What a machine or a program cannot do is known; all else has to be tested
+may_skip='this CPU does not raise it|this kernel has 64 bit|this program has 64 bit|no address of the kernel in /proc/kallsyms'
+
+# report NAME JOB: a result for each of the tests in JOB/tap
+report() {
+	tap "$2/tap" >"$2/inner" || : >"$2/inner"
+	awk '/^selftests: trap: / { program = $3 }
+		/^(not )?ok [0-9]+ / { print program " " $0 }' "$2/inner" >"$2/results"
+	while read -r program line; do
+		what=$(echo "$line" | sed 's/^\(not \)\{0,1\}ok [0-9]* *\(# SKIP \)\{0,1\}//')
+		case $line in
+		'not ok'*)
+			fail "$1, $program: $what" ;;
+		*'# SKIP'*)
+			if echo "${what##*: }" | grep -qxE "$may_skip" ||
+			   { [ "$1" = i386 ] && [ "${what%%:*}" = 'kernel #CP' ]; }; then
+				skip "$1, $program: ${what%: *}" "${what##*: }"
+			else
+				fail "$1, $program: skipped, $what"
+			fi ;;
+		*)
+			pass "$1, $program: $what" ;;
+		esac
+	done <"$2/results"
+	check "$1: as many results as planned, and not none" all_there "$2"
+}
+all_there() {
+	planned=$(awk -F '[.][.]' '/^1[.][.][0-9]+$/ { n += $2 } END { print n + 0 }' "$1/inner")
+	echo "$planned planned, $(wc -l <"$1/results") there"
+	[ "$planned" -gt 0 ] && [ "$planned" = "$(wc -l <"$1/results")" ]
+}
+
+# Raising #NM and #CP in kernel mode makes a warning each, and nothing else may
+console_clean() {
+	! grep -aE 'WARNING:|BUG:|Oops|INFO: |possible (recursive|circular)|suspicious RCU' "$1" |
+		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection)\+' | grep .
+}
+
+# An oops is what this one is about, so the guest fails
+oops_in_probe() {
+	! run_programs guest "$logs/oops" trap_oops || { echo "no oops"; return 1; }
+	cat "$logs/oops/tap"
+	grep -q '^ok 1 ' "$logs/oops/tap"
+}
+
+# The stack runs into its guard page; what the ring buffer held is on the console
+double_fault() {
+	! guest guest "$logs/df" <<'EOF' || { echo "no panic"; return 1; }
+cd /sys/kernel/tracing
+echo 1 >/proc/sys/kernel/ftrace_dump_on_oops
+echo 'vector == 8' >events/trap/filter
+echo 'trap:*' >set_event
+echo EXHAUST_STACK >/sys/kernel/debug/provoke-crash/DIRECT
+EOF
+	grep -a ': trap_e' "$logs/df/console.log"
+	[ "$(grep -ac ': trap_entry: vector=8(#DF) error_code=0x0 mode=kernel ip=recursive_loop+' "$logs/df/console.log")" = 1 ] &&
+	! grep -aq ': trap_exit: vector=8' "$logs/df/console.log"
+}
+
+# On from before init until after the boot; then all as ever
+at_boot() {
+	guest guest "$logs/at-boot" -a 'trace_event=trap:* trace_buf_size=4M' <<EOF || return 1
+cd /sys/kernel/tracing
+cat events/trap/enable >/job/enabled
+cat trace >/job/trace
+echo 0 >events/trap/enable
+$tests/trap_input >/job/tap 2>&1
+EOF
+	grep -a -m 3 ': trap_entry: ' "$logs/at-boot/trace"
+	cat "$logs/at-boot/tap"
+	[ "$(cat "$logs/at-boot/enabled")" = 1 ] &&
+	console_clean "$logs/at-boot/console.log" &&
+	grep -qE ' 0\.[0-9]{6}: trap_entry: ' "$logs/at-boot/trace" &&
+	[ "$(grep -c '^ok ' "$logs/at-boot/tap")" = 5 ]
+}
+
+# Two divisions by zero, as people's tools show them
+demo_in_tools() {
+	gcc -O2 -static -o "$logs/demo" "$top/scripts/demo.c" &&
+	guest guest "$logs/tools" <<EOF || return 1
+cd /tmp && exec 2>/job/errors
+trace-cmd record -q -e trap -f 'vector == 0' -o t.dat $logs/demo >/dev/null
+trace-cmd report t.dat >/job/trace-cmd
+perf record -q -e 'trap:*' -o p.dat $logs/demo >/dev/null
+perf script -i p.dat >/job/perf
+bpftrace -e 'tracepoint:trap:trap_* /args->vector == 0/ { @[probe, args->user_mode, args->error_code] = count() }' \
+	-c $logs/demo >/job/bpftrace
+EOF
+	ip=$(sed -n 's/.*trap_entry:.*vector=0(#DE) .*ip=\(0x[0-9a-f]*\)$/\1/p' "$logs/tools/trace-cmd" | head -n 1)
+	cat "$logs/tools/errors"
+	grep -h 'vector=0' "$logs/tools/trace-cmd" "$logs/tools/perf"
+	cat "$logs/tools/bpftrace"
+	[ "$ip" ] || return 1
+	for event in trap_entry trap_exit; do
+		[ "$(grep -cE "$event: +vector=0\(#DE\) error_code=0x0 mode=user ip=$ip\$" "$logs/tools/trace-cmd")" = 2 ] &&
+		[ "$(grep -cE "$event: vector=0\(#DE\) error_code=0x0 mode=user ip=$ip\$" "$logs/tools/perf")" = 2 ] &&
+		grep -qxF "@[tracepoint:trap:$event, 1, 0]: 2" "$logs/tools/bpftrace" || return 1
+	done
+}
+
+# A guest takes one core, and a build has pauses: let them run side by side. Each
+# in a process group of its own, for check to end if it is interrupted
+start() {	# NAME COMMAND...
+	started=$1
+	shift
+	set -m 2>/dev/null || true
+	"$@" >"$logs/$started.started" 2>&1 </dev/null &
+	set +m
+	eval "pid_$started=$!"
+	background="$background $!"
+}
+ended() {	# NAME
+	eval "pid=\$pid_$1" status=0
+	wait "$pid" || status=$?
+	background=$(echo "$background" | sed "s/ $pid\$//; s/ $pid / /")
+	cat "$logs/$1.started"
+	return "$status"
+}
+build_others() {
+	builds_clean i386 && : >"$logs/i386.built"
+	builds_clean debug
+}
+i386_built() { tail -n 15 "$dir/i386.log"; [ -f "$logs/i386.built" ]; }
+
+check 'the kernel builds without a warning' builds_clean guest
+check 'the kselftest builds and installs' sh -c "
+	make -s -C '$src' O='$dir/guest' headers &&
+	make -s -C '$src/tools/testing/selftests' O='$dir/guest' TARGETS=trap install \
+		INSTALL_PATH='$build/kselftest' && [ -x '$tests/trap_events_32' ]"
+start others build_others
+export TIMEOUT=900
+check 'x86_64: the guest boots and runs the kselftest' run_kselftest "$logs/job"
+report x86_64 "$logs/job"
+check 'x86_64: no splat on the console' console_clean "$logs/job/console.log"
+check 'a probe that oopses does not silence its CPU' oops_in_probe
+check '#DF is in the dump of the trace' double_fault
+check 'trace_event=trap:* on the command line' at_boot
+check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
+
+check 'debug: the kernel builds without a warning' ended others
+check 'i386: the kernel builds without a warning' i386_built
+start i386 run_programs_32 "$logs/i386" trap_events trap_guard trap_input
+check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard trap_input
+report debug "$logs/debug"
+check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
+check 'i386: the guest boots and runs the kselftest' ended i386
+report i386 "$logs/i386"
+check 'i386: no splat on the console' console_clean "$logs/i386/console.log"
+unset TIMEOUT
