@@ -90,20 +90,14 @@ static __always_inline void trap_trace_end(void)
 }
 
 /*
- * What a probe must not change behind the back of what it interrupts:
- *
  * A trap may come while a kprobe is processed: an instruction that is single-
  * stepped faults, or a second kprobe is hit. The second one makes the state
  * KPROBE_REENTER, with the state of the first one stored away. There is no
  * room for a third: one more kprobe, say on a function of the ring buffer, is
  * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
  * is one only.
- *
- * A probe that reads user memory may hit a watchpoint of ptrace, whose #DB then
- * sets bits in virtual_dr6. The task did not hit it.
  */
 struct trap_trace_saved {
-	unsigned long		virtual_dr6;
 #ifdef CONFIG_KPROBES
 	bool			kprobe;
 	struct kprobe_ctlblk	ctlblk;
@@ -112,7 +106,6 @@ struct trap_trace_saved {
 
 static __always_inline void trap_trace_save(struct trap_trace_saved *saved)
 {
-	saved->virtual_dr6 = current->thread.virtual_dr6;
 #ifdef CONFIG_KPROBES
 	saved->kprobe = kprobe_running();
 	if (saved->kprobe) {
@@ -124,7 +117,6 @@ static __always_inline void trap_trace_save(struct trap_trace_saved *saved)
 
 static __always_inline void trap_trace_restore(struct trap_trace_saved *saved)
 {
-	current->thread.virtual_dr6 = saved->virtual_dr6;
 #ifdef CONFIG_KPROBES
 	if (saved->kprobe)
 		*get_kprobe_ctlblk() = saved->ctlblk;

@@ -639,7 +639,9 @@ static void test_iret(void)
 	FILE *f;
 
 	if (kernel_of_64_bit() || !have_ldt) {
-		ksft_test_result_skip("user IRET, absent segment: this kernel has 64 bit\n");
+		ksft_test_result_skip("user IRET, absent segment: %s\n",
+				      have_ldt ? "this kernel has 64 bit" :
+						 "no modify_ldt()");
 		return;
 	}
 	pin(0);

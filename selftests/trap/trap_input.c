@@ -66,7 +66,7 @@ static bool all_cpus_trace(void)
 	return good;
 }
 
-/* Refused, and the filter that was there stays */
+/* Refused; a good one works afterwards */
 static void test_bad_filters(void)
 {
 	static const char * const filters[] = {
