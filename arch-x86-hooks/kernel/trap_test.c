@@ -353,6 +353,7 @@ static int __init trap_test_init(void)
 	dir = debugfs_create_dir("x86_trap_test", NULL);
 	debugfs_create_file("raise", 0600, dir, NULL, &trap_test_fops);
 	debugfs_create_file("probe", 0200, dir, NULL, &trap_probe_fops);
+	pagefault_test_init(dir);
 	return 0;
 }
 late_initcall(trap_test_init);

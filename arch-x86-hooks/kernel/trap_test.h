@@ -27,5 +27,13 @@ TRAP_TEST_DECLARE(mf);
 TRAP_TEST_DECLARE(ac);
 TRAP_TEST_DECLARE(xf);
 TRAP_TEST_DECLARE(cp);
+TRAP_TEST_DECLARE(pf_spurious);
+TRAP_TEST_DECLARE(pf_prefetch);
+TRAP_TEST_DECLARE(pf_errata93);
+TRAP_TEST_DECLARE(pf_oops);
+
+struct dentry;
+
+void pagefault_test_init(struct dentry *dir);
 
 #endif /* _ARCH_X86_KERNEL_TRAP_TEST_H */

@@ -10,6 +10,7 @@
 #include <linux/objtool.h>
 
 #include <asm/asm.h>
+#include <asm/nospec-branch.h>
 #include <asm/segment.h>
 #include <asm/trapnr.h>
 
@@ -27,14 +28,19 @@ SYM_INNER_LABEL(\name, SYM_L_GLOBAL)
 	ANNOTATE_NOENDBR
 .endm
 
+/* Where the trap is taken, and where it continues */
+.macro TRAP_TEST_TAIL name insn=nop
+TRAP_TEST_LABEL trap_test_\name\()_ip
+	\insn
+TRAP_TEST_LABEL trap_test_\name\()_resume
+	RET
+.endm
+
 /* INT n pushes the address after the instruction, and never an error code. */
 .macro TRAP_TEST_INT name vector
 SYM_TYPED_FUNC_START(trap_test_\name)
 	int	$\vector
-TRAP_TEST_LABEL trap_test_\name\()_ip
-	nop
-TRAP_TEST_LABEL trap_test_\name\()_resume
-	RET
+	TRAP_TEST_TAIL \name
 SYM_FUNC_END(trap_test_\name)
 .endm
 
@@ -51,7 +57,7 @@ TRAP_TEST_INT xf	X86_TRAP_XF
  * "64-Bit Mode Stack Frame"; on 32 bit, no stack pointer), with interrupts off
  * as behind an interrupt gate, and enter where the IDT points to.
  */
-.macro TRAP_TEST_FRAME name entry error_code
+.macro TRAP_TEST_FRAME name entry error_code insn=nop
 SYM_TYPED_FUNC_START(trap_test_\name)
 	STACK_FRAME_NON_STANDARD trap_test_\name
 #ifdef CONFIG_X86_64
@@ -72,10 +78,7 @@ SYM_TYPED_FUNC_START(trap_test_\name)
 #endif
 	cli
 	jmp	\entry
-TRAP_TEST_LABEL trap_test_\name\()_ip
-	nop
-TRAP_TEST_LABEL trap_test_\name\()_resume
-	RET
+	TRAP_TEST_TAIL \name "\insn"
 SYM_FUNC_END(trap_test_\name)
 .endm
 
@@ -83,6 +86,9 @@ TRAP_TEST_FRAME ts	asm_exc_invalid_tss		0x50
 TRAP_TEST_FRAME np	asm_exc_segment_not_present	0x60
 TRAP_TEST_FRAME ss	asm_exc_stack_segment		0x68
 TRAP_TEST_FRAME ac	asm_exc_alignment_check		0
+/* PROT | WRITE; and PREFETCHT0 (%esp), where nothing was mapped */
+TRAP_TEST_FRAME pf_spurious asm_exc_page_fault		0x3
+TRAP_TEST_FRAME pf_prefetch asm_exc_page_fault		0 ".byte 0x0f, 0x18, 0x0c, 0x24"
 #ifdef CONFIG_X86_CET
 TRAP_TEST_FRAME cp	asm_exc_control_protection	1
 #endif
@@ -147,3 +153,24 @@ TRAP_TEST_LABEL trap_test_pf_resume
 	RET
 	_ASM_EXTABLE(trap_test_pf_ip, trap_test_pf_resume)
 SYM_FUNC_END(trap_test_pf)
+
+SYM_TYPED_FUNC_START(trap_test_pf_oops)
+	xor	AX, AX
+TRAP_TEST_LABEL trap_test_pf_oops_ip
+	mov	8(AX), AX
+TRAP_TEST_LABEL trap_test_pf_oops_resume
+	RET
+SYM_FUNC_END(trap_test_pf_oops)
+
+#ifdef CONFIG_X86_64
+/* Go on at an address whose upper half is lost; the handler puts it back. */
+SYM_TYPED_FUNC_START(trap_test_pf_errata93)
+	STACK_FRAME_NON_STANDARD trap_test_pf_errata93
+	leaq	trap_test_pf_errata93_resume(%rip), %rax
+	movl	%eax, %eax
+	ANNOTATE_RETPOLINE_SAFE
+	jmp	*%rax
+TRAP_TEST_LABEL trap_test_pf_errata93_resume
+	RET
+SYM_FUNC_END(trap_test_pf_errata93)
+#endif

@@ -6,13 +6,13 @@
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
-#include <linux/kprobes.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/tracefs.h>
 
+#include <asm/trap_guard.h>
 #include <asm/trap_trace.h>
 
 #define CREATE_TRACE_POINTS
@@ -38,13 +38,41 @@ void trap_trace_unreg(void)
 	static_branch_dec(&trap_trace_key);
 }
 
+/*
+ * A trap may come while a kprobe is processed: an instruction that is single-
+ * stepped faults, or a second kprobe is hit. The second one makes the state
+ * KPROBE_REENTER, with the state of the first one stored away. There is no
+ * room for a third: one more kprobe, say on a function of the ring buffer, is
+ * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
+ * is one only.
+ */
+static __always_inline void trap_guard_save(struct trap_guard *guard)
+{
+#ifdef CONFIG_KPROBES
+	guard->kprobe = kprobe_running();
+	if (guard->kprobe) {
+		guard->ctlblk = *get_kprobe_ctlblk();
+		get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
+	}
+#endif
+}
+
+static __always_inline void trap_guard_restore(struct trap_guard *guard)
+{
+#ifdef CONFIG_KPROBES
+	if (guard->kprobe)
+		*get_kprobe_ctlblk() = guard->ctlblk;
+#endif
+}
+
 /**
- * trap_trace_begin - Enter a probe of a trap event, unless one runs already
+ * trap_guard_begin - Enter a probe of a trap event, unless one runs already
  * @regs:	Registers of the context that the trap interrupted
+ * @guard:	To be given to trap_guard_end()
  *
  * The rules:
  *
- * 1. Interrupts are disabled from trap_trace_begin() to trap_trace_end(), so
+ * 1. Interrupts are disabled from trap_guard_begin() to trap_guard_end(), so
  *    what interrupts the probe on this CPU is a trap that its own instructions
  *    raise, an NMI or a #MC.
  * 2. trap_trace_busy holds the task that runs a probe on this CPU, whatever
@@ -64,11 +92,14 @@ void trap_trace_unreg(void)
  * nested event through per level, and #BP and #DB in kernel mode enter like an
  * NMI, hence count as a level of their own.
  *
+ * The caller is notrace and NOKPROBE itself, and registers its events by
+ * trap_trace_reg().
+ *
  * Context: Interrupts disabled, RCU watching.
  *
- * Return: true if the caller has to call the probes, then trap_trace_end().
+ * Return: true if the caller has to call the probes, then trap_guard_end().
  */
-static __always_inline bool trap_trace_begin(struct pt_regs *regs)
+notrace bool trap_guard_begin(struct pt_regs *regs, struct trap_guard *guard)
 {
 	lockdep_assert_irqs_disabled();
 
@@ -80,76 +111,48 @@ static __always_inline bool trap_trace_begin(struct pt_regs *regs)
 	__this_cpu_write(trap_trace_busy, current);
 	/* A probe that traps finds it set: same CPU, compiler order only */
 	barrier();
+	trap_guard_save(guard);
 	return true;
 }
+NOKPROBE_SYMBOL(trap_guard_begin);
 
-static __always_inline void trap_trace_end(void)
+/**
+ * trap_guard_end - Leave a probe of a trap event
+ * @guard:	As trap_guard_begin() has filled it
+ *
+ * Context: As for trap_guard_begin(), which returned true.
+ */
+notrace void trap_guard_end(struct trap_guard *guard)
 {
+	trap_guard_restore(guard);
 	barrier();
 	__this_cpu_write(trap_trace_busy, NULL);
 }
-
-/*
- * A trap may come while a kprobe is processed: an instruction that is single-
- * stepped faults, or a second kprobe is hit. The second one makes the state
- * KPROBE_REENTER, with the state of the first one stored away. There is no
- * room for a third: one more kprobe, say on a function of the ring buffer, is
- * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
- * is one only.
- */
-struct trap_trace_saved {
-#ifdef CONFIG_KPROBES
-	bool			kprobe;
-	struct kprobe_ctlblk	ctlblk;
-#endif
-};
-
-static __always_inline void trap_trace_save(struct trap_trace_saved *saved)
-{
-#ifdef CONFIG_KPROBES
-	saved->kprobe = kprobe_running();
-	if (saved->kprobe) {
-		saved->ctlblk = *get_kprobe_ctlblk();
-		get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
-	}
-#endif
-}
-
-static __always_inline void trap_trace_restore(struct trap_trace_saved *saved)
-{
-#ifdef CONFIG_KPROBES
-	if (saved->kprobe)
-		*get_kprobe_ctlblk() = saved->ctlblk;
-#endif
-}
+NOKPROBE_SYMBOL(trap_guard_end);
 
 notrace void __trap_trace_entry(struct pt_regs *regs, unsigned int vector,
 				unsigned long error_code)
 {
-	struct trap_trace_saved saved;
+	struct trap_guard guard;
 
-	if (!trap_trace_begin(regs))
+	if (!trap_guard_begin(regs, &guard))
 		return;
 
-	trap_trace_save(&saved);
 	trace_call__trap_entry(regs, vector, error_code);
-	trap_trace_restore(&saved);
-	trap_trace_end();
+	trap_guard_end(&guard);
 }
 NOKPROBE_SYMBOL(__trap_trace_entry);
 
 notrace void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
 			       unsigned long error_code)
 {
-	struct trap_trace_saved saved;
+	struct trap_guard guard;
 
-	if (!trap_trace_begin(regs))
+	if (!trap_guard_begin(regs, &guard))
 		return;
 
-	trap_trace_save(&saved);
 	trace_call__trap_exit(regs, vector, error_code);
-	trap_trace_restore(&saved);
-	trap_trace_end();
+	trap_guard_end(&guard);
 }
 NOKPROBE_SYMBOL(__trap_trace_exit);
 

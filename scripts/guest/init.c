@@ -6,7 +6,7 @@
  * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
  * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
  * program to run, /job/status gets its wait status, and what else it leaves in
- * /job stays on the host. "interactive" on the kernel's command line gives the
+ * /job stays on the host. A disk, if there is one, is at /disk. "interactive" on the kernel's command line gives the
  * job the console for a controlling terminal.
  *
  * As /job/run itself, for a guest that cannot run the host's shell, it runs the
@@ -92,6 +92,8 @@ static void mount_all(void)
 	mnt("tracefs", "/new/sys/kernel/tracing", "tracefs", 0, NULL);
 	mnt("debugfs", "/new/sys/kernel/debug", "debugfs", 0, NULL);
 	mnt("job", "/new/job", "9p", 0, P9 ",cache=none");
+	if (!access("/new/dev/vda", F_OK))
+		mnt("/new/dev/vda", "/new/disk", "ext4", 0, NULL);
 
 	symlink("/proc/self/fd", "/new/dev/fd");
 	symlink("/proc/self/fd/0", "/new/dev/stdin");
@@ -155,6 +157,7 @@ static void run_tests(void)
 		exit(1);
 	}
 	setenv("QEMU_MONITOR", "/dev/ttyS1", 1);
+	setenv("TMPDIR", "/disk", 1);
 	while (fgets(program, sizeof(program), tests)) {
 		program[strcspn(program, "\n")] = '\0';
 		if (!fork()) {

@@ -16,21 +16,21 @@ guest() {
 	kernel=$1 job=$2
 	shift 2
 	rm -rf "$job" && mkdir -p "$job" &&
-	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1'; cat; } >"$job/run" &&
+	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1 TMPDIR=/disk'; cat; } >"$job/run" &&
 	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
 	"$top/scripts/boot" "$@" "$job"
 }
 
 # Through a pipe: the runner opens /dev/stdout anew, at the start of a file
 run_kselftest() {	# JOB
-	guest guest "$1" -c 4 <<EOF
+	guest guest "$1" -c 4 -d 512 <<EOF
 cd $build/kselftest && ./run_kselftest.sh 2>&1 | cat >/job/tap
 EOF
 }
 run_programs() {	# KERNEL JOB PROGRAM...
 	kernel=$1 job=$2
 	shift 2
-	guest "$kernel" "$job" <<EOF
+	guest "$kernel" "$job" -d 512 <<EOF
 for program in $*; do
 	echo "selftests: trap: \$program"
 	$tests/\$program
@@ -60,7 +60,17 @@ tap() {
 }
 
 # What a machine or a program cannot do is known; all else has to be tested
-may_skip='this CPU does not raise it|this kernel has 64 bit|this program has 64 bit|no address of the kernel in /proc/kallsyms'
+may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms'
+known_skip() {	# KERNEL TEST: REASON
+	echo "${2##*: }" | grep -qxE "$may_skip" && return
+	case "$1: $2" in
+	i386:' kernel #CP: '* | *64:' vmalloc: not on this machine' | debug:' vmalloc: not on this machine' | \
+	i386:*': this machine has none' | i386:*': this machine has no protection keys' | \
+	i386:*': this kernel cannot write-protect by userfaultfd')
+		return ;;
+	esac
+	return 1
+}
 
 # report NAME JOB PROGRAMS: a result for each of the tests in JOB/tap, which is of
 # so many programs
@@ -74,8 +84,7 @@ report() {
 		'not ok'*)
 			fail "$1, $program: $what" ;;
 		*'# SKIP'*)
-			if echo "${what##*: }" | grep -qxE "$may_skip" ||
-			   { [ "$1" = i386 ] && [ "${what%%:*}" = 'kernel #CP' ]; }; then
+			if known_skip "$1" "$what"; then
 				skip "$1, $program: ${what%: *}" "${what##*: }"
 			else
 				fail "$1, $program: skipped, $what"
@@ -107,6 +116,59 @@ oops_in_probe() {
 	! run_programs guest "$logs/oops" trap_oops || { echo "no oops"; return 1; }
 	cat "$logs/oops/tap"
 	grep -q '^ok 1 ' "$logs/oops/tap"
+}
+
+# Page faults that leave an oops or the like on the console: on the kernel that has
+# KFENCE
+oopses_of_faults() {
+	! guest debug "$logs/faults" <<EOF || { echo "no oops"; return 1; }
+$tests/pagefault_outcome kfence oops-survived oops >/job/tap 2>&1
+EOF
+	cat "$logs/faults/tap"
+	[ "$(grep -c '^ok ' "$logs/faults/tap")" = 3 ] && ! grep -q SKIP "$logs/faults/tap"
+}
+
+# Those that only an early K8 raises, or a kernel takes for one of it
+errata() {
+	guest guest "$logs/errata" -m max,vendor=AuthenticAMD,family=15,model=5 <<EOF || return 1
+$tests/pagefault_outcome errata93 prefetch >/job/tap 2>&1
+EOF
+	cat "$logs/errata/tap"
+	console_clean "$logs/errata/console.log" &&
+	[ "$(grep -c '^ok ' "$logs/errata/tap")" = 2 ] && ! grep -q SKIP "$logs/errata/tap"
+}
+
+# The driver of the disk comes back while mmiotrace looks at what it maps
+mmio_faults() {
+	guest guest "$logs/mmio" -d 16 <<'EOF' || return 1
+cd /sys/kernel/tracing
+mkdir instances/mmio
+umount /disk
+pci=$(basename "$(readlink -f /sys/block/vda/device/..)")
+echo mmiotrace >current_tracer
+echo 'user_mode == 0' >instances/mmio/events/pagefault/filter
+echo 1 >instances/mmio/events/pagefault/enable
+echo "$pci" >/sys/bus/pci/drivers/virtio-pci/unbind
+echo "$pci" >/sys/bus/pci/drivers/virtio-pci/bind
+echo 0 >instances/mmio/events/pagefault/enable
+cat instances/mmio/trace >/job/trace
+EOF
+	entries=$(grep -c ': pagefault_entry: ' "$logs/mmio/trace")
+	exits=$(grep -c ': pagefault_exit: ' "$logs/mmio/trace")
+	kmmio=$(grep -c ': pagefault_exit: .* mode=kernel outcome=KMMIO .* duration=[1-9]' "$logs/mmio/trace")
+	echo "$entries entries, $exits exits, $kmmio of them KMMIO"
+	[ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]
+}
+
+# The blocks of the document, as a user would paste them
+recipes() {
+	gcc -O0 -Wall -static -o "$logs/faults.program" "$top/scripts/guest/recipes.c" &&
+	guest guest "$logs/recipes" -d 64 <<EOF
+$top/scripts/guest/recipes $top/Documentation/events-pagefault.rst $logs/faults.program >/job/tap 2>&1
+EOF
+	cat "$logs/recipes/tap"
+	grep -qE '^1\.\.[1-9]' "$logs/recipes/tap" || : >"$logs/recipes/tap"
+	grep -c '^ok ' "$logs/recipes/tap"
 }
 
 # The stack runs into its guard page; what the ring buffer held is on the console
@@ -189,22 +251,36 @@ check 'the kselftest builds and installs' sh -c "
 start build_i386 "$top/scripts/build" "$src" i386
 export TIMEOUT=900
 check 'x86_64: the guest boots and runs the kselftest' run_kselftest "$logs/job"
-report x86_64 "$logs/job" 6
+report x86_64 "$logs/job" 12
 check 'x86_64: no splat on the console' console_clean "$logs/job/console.log"
 check 'a probe that oopses does not silence its CPU' oops_in_probe
 check '#DF is in the dump of the trace' double_fault
 check 'trace_event=trap:* on the command line' at_boot
 check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
 
+check 'page faults of MMIO are told' mmio_faults
+check 'the guest runs the recipes of the documentation' recipes
+while read -r line; do
+	case $line in
+	'not ok'*)	fail "$(echo "$line" | sed 's/^not ok [0-9]* - //')" ;;
+	ok*SKIP*)	fail "$(echo "$line" | sed 's/^ok [0-9]* - //')" ;;
+	ok*)		pass "$(echo "$line" | sed 's/^ok [0-9]* - //')" ;;
+	esac
+done <"$logs/recipes/tap"
+check 'page faults of old CPUs are told' errata
+
 check 'i386: the kernel builds' ended build_i386
 check 'i386: without a warning' builds_clean i386
 check 'debug: the kernel builds without a warning' builds_clean debug
-check 'i386: there is a job for its guest' programs_32 "$logs/i386" trap_events trap_guard trap_input
-start i386 "$top/scripts/boot" "$logs/i386"
-check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard trap_input
-report debug "$logs/debug" 3
+check 'i386: there is a job for its guest' programs_32 "$logs/i386" trap_events trap_guard \
+	trap_input pagefault_outcome pagefault_count pagefault_input
+start i386 "$top/scripts/boot" -d 512 "$logs/i386"
+check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard \
+	trap_input pagefault_outcome pagefault_input
+report debug "$logs/debug" 5
 check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
+check 'debug: KFENCE and oopses in page faults are told' oopses_of_faults
 check 'i386: the guest boots and runs the kselftest' ended i386
-report i386 "$logs/i386" 3
+report i386 "$logs/i386" 6
 check 'i386: no splat on the console' console_clean "$logs/i386/console.log"
 unset TIMEOUT

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the tests of the trap trace events share: tracing instances of their
- * own, what is in the trace, traps in kernel mode by CONFIG_X86_TRAP_TEST, and
- * those from outside by the monitor of QEMU.
+ * What the tests of the trap and page fault trace events share: tracing
+ * instances of their own, what is in the trace, traps in kernel mode by
+ * CONFIG_X86_TRAP_TEST, and those from outside by the monitor of QEMU.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <linux/userfaultfd.h>
 
 #include "common.h"
 
@@ -165,6 +167,49 @@ bool next_event(FILE *f, struct event *e)
 		e->user = !strcmp(mode, "user");
 		cpu = strstr(line, " [");
 		e->cpu = cpu && cpu < at ? atoi(cpu + 2) : -1;
+		return true;
+	}
+	return false;
+}
+
+/* The value of "name=" in a record, 0 without one */
+static unsigned long long number(const char *record, const char *name)
+{
+	const char *at = strstr(record, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 0) : 0;
+}
+
+static void word(const char *record, const char *name, char *text, size_t size)
+{
+	const char *at = strstr(record, name);
+
+	snprintf(text, size, "%.*s", at ? (int)strcspn(at + strlen(name), "\n ") : 0,
+		 at ? at + strlen(name) : "");
+}
+
+/* next_pagefault - The next record of the pagefault events */
+bool next_pagefault(FILE *f, struct pagefault *r)
+{
+	char line[512], *at;
+
+	while (fgets(line, sizeof(line), f)) {
+		at = strstr(line, ": pagefault_");
+		if (!at)
+			continue;
+		memset(r, 0, sizeof(*r));
+		at += strlen(": pagefault_");
+		snprintf(r->event, sizeof(r->event), "%.*s", (int)strcspn(at, ":"), at);
+		r->address = number(at, ": address=");
+		r->ip = number(at, " ip=");
+		r->error_code = number(at, " error_code=");
+		r->fault_flags = number(at, " fault_flags=");
+		r->flags = number(at, " flags=");
+		r->vm_fault = number(at, " vm_fault=");
+		r->duration = number(at, " duration=");
+		r->known = strstr(at, " duration=") && !strstr(at, "(unknown)");
+		word(at, " mode=", r->mode, sizeof(r->mode));
+		word(at, " outcome=", r->outcome, sizeof(r->outcome));
 		return true;
 	}
 	return false;
@@ -319,6 +364,22 @@ char *new_pages(size_t size)
 		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
 	madvise(pages, size, MADV_NOHUGEPAGE);
 	return pages;
+}
+
+/* wait_for_pages - Memory whose faults wait until served; -1 without userfaultfd */
+int wait_for_pages(void *p, size_t size)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.range = { (unsigned long)p, size }, .mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd >= 0 && (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 /* Keep the interrupts of devices, the monitor's among them, off CPU 0 */

@@ -39,6 +39,14 @@ struct event {
 	int cpu;
 };
 
+/* A record of the pagefault events; what it does not have is 0 */
+struct pagefault {
+	char event[16], outcome[16], mode[8];
+	unsigned long long address, ip, duration;
+	unsigned int error_code, flags, vm_fault, fault_flags;
+	bool known;			/* the duration */
+};
+
 struct kernel_trap {
 	unsigned int error_code;
 	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
@@ -53,6 +61,7 @@ void trace_on(const char *instance, const char *filter);
 void trace_off(const char *instance);
 FILE *open_trace(const char *instance, int cpu);
 bool next_event(FILE *f, struct event *e);
+bool next_pagefault(FILE *f, struct pagefault *r);
 
 unsigned long suppressed(void);
 bool read_kernel_trap(unsigned int vector, struct kernel_trap *t);
@@ -66,6 +75,7 @@ pid_t must_fork(void);
 void pin(int cpu);
 int cpus(void);
 char *new_pages(size_t size);
+int wait_for_pages(void *p, size_t size);
 bool on_qemu_monitor(const char *fmt, ...) __printf(1, 2);
 bool machine_check_from_qemu(void);
 

@@ -43,10 +43,12 @@
 
 #ifdef __x86_64__
 #define FRAME(insn)	"push %%rbp; mov %%rdi, %%rbp; " insn "; pop %%rbp"
+#define WRITE_TO_SI	"movb $1, (%%rsi)"
 #define SET_TF		"pushfq; orq $0x100, (%%rsp); popfq"
 #define CLEAR_TF	"pushfq; andq $~0x100, (%%rsp); popfq"
 #else
 #define FRAME(insn)	"push %%ebp; mov %%edi, %%ebp; " insn "; pop %%ebp"
+#define WRITE_TO_SI	"movb $1, (%%esi)"
 #define SET_TF		"pushfl; orl $0x100, (%%esp); popfl"
 #define CLEAR_TF	"pushfl; andl $~0x100, (%%esp); popfl"
 #endif
@@ -191,6 +193,70 @@ static void test_userstacktrace(void)
 	ksft_test_result(good(&o, ROUNDS) && faults >= 2 * ROUNDS &&
 			 o.suppressed == 2UL * faults,
 			 "userstacktrace: 100 traps\n");
+}
+
+/*
+ * The events of page faults have the guard in common with those of traps: a
+ * probe of the ones is not traced by the others either. The outer traps are page
+ * faults here, and each of the nested ones would have @events records.
+ */
+static void test_pagefault(void)
+{
+	int outer = 0, nested = 0, faults, events = 0;
+	const size_t size = ROUNDS * 4096;
+	char *memory = new_pages(size);
+	unsigned long before;
+	char line[512];
+	FILE *f;
+
+	if (access(TRACING "/events/pagefault", F_OK) ||
+	    !option(instance, "userstacktrace", true) || !watch_faults(true)) {
+		option(instance, "userstacktrace", false);
+		ksft_test_result_skip("pagefault: 100 faults: no means\n");
+		ksft_test_result_skip("pagefault: and as traps: no means\n");
+		return;
+	}
+	for (int both = 0; both < 2; both++) {
+		madvise(memory, size, MADV_DONTNEED);
+		events = both ? 4 : 2;
+		outer = 0;
+		nested = 0;
+		watch_faults(true);
+		must(put(instance, "events/pagefault/filter", "common_pid == %d", getpid()),
+		     "filter");
+		must(put(instance, "events/trap/filter", "common_pid == %d", getpid()),
+		     "filter");
+		must(put(instance, "trace", " "), "trace");
+		before = suppressed();
+		must(put(instance, "events/pagefault/pagefault_entry/enable", "1"), "enable");
+		must(put(instance, "events/pagefault/pagefault_exit/enable", "1"), "enable");
+		if (both)
+			must(put(instance, "events/trap/enable", "1"), "enable");
+		for (size_t i = 0; i < size; i += 4096)
+			asm volatile(FRAME(WRITE_TO_SI)
+				     : : "D" (pages), "S" (memory + i) : "memory", "cc");
+		must(put(instance, "events/trap/enable", "0"), "disable");
+		must(put(instance, "events/pagefault/enable", "0"), "disable");
+		watch_faults(false);
+		before = suppressed() - before;
+		faults = count_faults();
+		f = open_trace(instance, -1);
+		while (fgets(line, sizeof(line), f)) {
+			bool ours = strstr(line, ": pagefault_e") || strstr(line, ": trap_e");
+
+			nested += ours && strstr(line, "mode=kernel");
+			outer += ours && strstr(line, "mode=user");
+		}
+		fclose(f);
+		ksft_print_msg("%d records of %d, %d nested; %d faults of probes, %lu suppressed\n",
+			       outer, events * ROUNDS, nested, faults, before);
+		ksft_test_result(outer >= events * ROUNDS && !nested &&
+				 faults >= events * ROUNDS &&
+				 before == (unsigned long)events * faults,
+				 "pagefault: %s\n", both ? "and as traps" : "100 faults");
+	}
+	option(instance, "userstacktrace", false);
+	munmap(memory, size);
 }
 
 /* The hitcount of a vector in a histogram over vector and user_mode */
@@ -1119,8 +1185,10 @@ static void test_stress(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
+	int results;			/* if not one */
 } tests[] = {
 	{ "userstacktrace", test_userstacktrace },
+	{ "pagefault", test_pagefault, 2 },
 	{ "many", test_many },
 	{ "instances", test_instances },
 	{ "perf", test_perf },
@@ -1172,7 +1240,8 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
 		for (int j = 1; j < argc || (argc == 1 && j == 1); j++)
-			plan += argc == 1 || !strcmp(argv[j], tests[i].name);
+			if (argc == 1 || !strcmp(argv[j], tests[i].name))
+				plan += tests[i].results ? tests[i].results : 1;
 	ksft_set_plan(plan);
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
 		for (int j = 1; j < argc || (argc == 1 && j == 1); j++)

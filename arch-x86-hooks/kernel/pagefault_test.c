@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Raise page faults in kernel mode that end in ways which no program can bring
+ * about, for tools/testing/selftests/trap.
+ *
+ * /sys/kernel/debug/x86_trap_test/fault lists them, a line each. Write a name to
+ * raise it once; EOPNOTSUPP is the answer of a CPU or a configuration without
+ * it.
+ *
+ *	spurious	a write which the page table allows
+ *	vmalloc		a page table entry that this mm does not have yet
+ *	kfence		an access to a guard page of KFENCE, which reports it
+ *	errata93	an instruction pointer without its upper half
+ *	prefetch	a prefetch that faults
+ *	oops		a NULL pointer: ends the writer
+ *	oops-survived	the same, but a notifier has it go on
+ */
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/kdebug.h>
+#include <linux/kfence.h>
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include <asm/cpufeature.h>
+#include <asm/processor.h>
+#include <asm/tlbflush.h>
+#include <asm/trapnr.h>
+
+#include "trap_test.h"
+
+/* The frames are made by hand, so the address is not where the CPU puts it */
+static void pagefault_test_at(const void *address, asmlinkage void (*raise)(void))
+{
+	guard(irqsave)();
+	native_write_cr2((unsigned long)address);
+	raise();
+}
+
+static unsigned long pagefault_test_writable;
+
+static int pagefault_test_spurious(void)
+{
+	pagefault_test_at(&pagefault_test_writable, trap_test_pf_spurious);
+	return 0;
+}
+
+static int pagefault_test_vmalloc(void)
+{
+#ifdef CONFIG_X86_32
+	pmd_t *pmd;
+	pgd_t *pgd;
+	void *p;
+
+	p = vmalloc(PAGE_SIZE);
+	if (!p)
+		return -ENOMEM;
+
+	/* As if p was mapped by another CPU, and this mm came too late */
+	scoped_guard(irqsave) {
+		pgd = (pgd_t *)__va(read_cr3_pa()) + pgd_index((unsigned long)p);
+		pmd = pmd_offset(pud_offset(p4d_offset(pgd, (unsigned long)p),
+					    (unsigned long)p), (unsigned long)p);
+		pmd_clear(pmd);
+		__flush_tlb_all();
+		READ_ONCE(*(char *)p);
+	}
+	vfree(p);
+	return 0;
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+static int pagefault_test_kfence(void)
+{
+#ifdef CONFIG_KFENCE
+	if (!__kfence_pool)
+		return -EOPNOTSUPP;
+	READ_ONCE(__kfence_pool[PAGE_SIZE]);
+	return 0;
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+static bool pagefault_test_on_k8(void)
+{
+	return IS_ENABLED(CONFIG_CPU_SUP_AMD) &&
+	       boot_cpu_data.x86_vendor == X86_VENDOR_AMD &&
+	       boot_cpu_data.x86 == 0xf && boot_cpu_data.x86_model < 0x40;
+}
+
+static int pagefault_test_errata93(void)
+{
+#ifdef CONFIG_X86_64
+	if (!pagefault_test_on_k8())
+		return -EOPNOTSUPP;
+	trap_test_pf_errata93();
+	return 0;
+#else
+	return -EOPNOTSUPP;
+#endif
+}
+
+static int pagefault_test_prefetch(void)
+{
+	if (!pagefault_test_on_k8())
+		return -EOPNOTSUPP;
+	/* The last page of the address space is never mapped */
+	pagefault_test_at((void *)-PAGE_SIZE, trap_test_pf_prefetch);
+	return 0;
+}
+
+static int pagefault_test_oops(void)
+{
+	trap_test_pf_oops();
+	return 0;
+}
+
+static bool pagefault_test_survive;
+
+static int pagefault_test_oops_survived(void)
+{
+	guard(preempt)();
+	pagefault_test_survive = true;
+	trap_test_pf_oops();
+	pagefault_test_survive = false;
+	return 0;
+}
+
+static int pagefault_test_notify(struct notifier_block *nb, unsigned long action,
+				 void *data)
+{
+	struct die_args *args = data;
+
+	if (action != DIE_OOPS || !pagefault_test_survive ||
+	    args->regs->ip != (unsigned long)trap_test_pf_oops_ip)
+		return NOTIFY_DONE;
+	args->regs->ip = (unsigned long)trap_test_pf_oops_resume;
+	return NOTIFY_STOP;
+}
+NOKPROBE_SYMBOL(pagefault_test_notify);
+
+static struct notifier_block pagefault_test_nb = {
+	.notifier_call	= pagefault_test_notify,
+	.priority	= INT_MAX,
+};
+
+static const struct {
+	const char	*name;
+	int		(*raise)(void);
+} pagefault_tests[] = {
+	{ "spurious",		pagefault_test_spurious },
+	{ "vmalloc",		pagefault_test_vmalloc },
+	{ "kfence",		pagefault_test_kfence },
+	{ "errata93",		pagefault_test_errata93 },
+	{ "prefetch",		pagefault_test_prefetch },
+	{ "oops",		pagefault_test_oops },
+	{ "oops-survived",	pagefault_test_oops_survived },
+};
+
+static ssize_t pagefault_test_write(struct file *file, const char __user *buf,
+				    size_t count, loff_t *ppos)
+{
+	char text[32];
+	int ret;
+
+	if (count >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, buf, count))
+		return -EFAULT;
+	text[count] = '\0';
+
+	for (int i = 0; i < ARRAY_SIZE(pagefault_tests); i++) {
+		if (sysfs_streq(text, pagefault_tests[i].name)) {
+			ret = pagefault_tests[i].raise();
+			return ret ? ret : count;
+		}
+	}
+	return -EINVAL;
+}
+
+static int pagefault_test_show(struct seq_file *m, void *unused)
+{
+	for (int i = 0; i < ARRAY_SIZE(pagefault_tests); i++)
+		seq_printf(m, "%s\n", pagefault_tests[i].name);
+	return 0;
+}
+DEFINE_SHOW_STORE_ATTRIBUTE(pagefault_test);
+
+void __init pagefault_test_init(struct dentry *dir)
+{
+	register_die_notifier(&pagefault_test_nb);
+	debugfs_create_file("fault", 0600, dir, NULL, &pagefault_test_fops);
+}

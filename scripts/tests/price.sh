@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check
+# What the page fault events cost while they are off: the kernel with the series
+# against the one without it, in instructions. Sourced by scripts/check.
+
+# The static branches on the way of each kind of page fault, an instruction each:
+# trap_entry, trap_exit, pagefault_entry, and pagefault_exit before the fault and at
+# its end; where there is a VMA, pagefault_exit once more, and pagefault_notrap. Two
+# instructions more are allowed. A signal takes what it takes to hand back its
+# si_code: README.md says what, and this that it does not get more.
+allowed() {
+	printf '%s\n' 'first_write 9' 'kernel_write 9' 'segv 13' 'zero_page 9'
+}
+
+# prices KERNEL JOB WORDS: the prices that scripts/guest/price.c prints
+prices() {
+	rm -rf "$2" && mkdir -p "$2" &&
+	gcc -O2 -Wall -static -o "$2/init" "$top/scripts/guest/price.c" &&
+	printf '%s\n' 'dir /dev 755 0 0' 'nod /dev/console 600 0 0 c 5 1' \
+		"file /init $2/init 755 0 0" |
+		"$dir/$1/usr/gen_init_cpio" - >"$2/initrd" &&
+	timeout 300 qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off \
+		-cpu max,vendor=GenuineIntel -smp 1 -m 512 -nodefaults -display none \
+		-no-reboot -kernel "$dir/$1/arch/x86/boot/bzImage" -initrd "$2/initrd" \
+		-serial "file:$2/console.log" -append "console=ttyS0 panic=-1 norandmaps $3" \
+		</dev/null &&
+	sed 's/\r$//' "$2/console.log" | awk '$1 == "price" { print $2, $3 }' |
+		sort >"$2/prices" &&
+	[ "$(wc -l <"$2/prices")" = 4 ]
+}
+unpatched_source() {
+	[ -d "$dir/src-base" ] || plain_git -C "$src" worktree prune &&
+	{ [ -d "$dir/src-base" ] ||
+	  plain_git -C "$src" worktree add -f --detach "$dir/src-base" base; }
+}
+
+# off PRICES: what each kind of fault takes more than in the kernel without the
+# series, and whether that is allowed
+off() {
+	allowed >"$logs/price-allowed"
+	sort "$1" | join "$logs/price-base/prices" - | join - "$logs/price-allowed" | awk '
+		{
+			more = ($3 - $2) / 100
+			printf "%s: %.2f instructions, %+.2f with the series, %d allowed\n",
+			       $1, $2 / 100, more, $4
+			n++
+			if (more > $4)
+				bad++
+		}
+		END { exit bad || n != 4 }'
+}
+# The same comparison has to see an event that is on
+on_is_seen() {
+	prices price "$logs/price-on" pagefault_exit && ! off "$logs/price-on/prices"
+}
+
+check 'price: the kernel without the series is there' unpatched_source
+check 'price: it builds' "$top/scripts/build" "$dir/src-base" price-base
+check 'price: the one with the series builds' "$top/scripts/build" "$src" price
+check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" ''
+check 'price: and with it' prices price "$logs/price" ''
+check 'price: off is next to nothing' off "$logs/price/prices"
+check 'price: on is seen' on_is_seen

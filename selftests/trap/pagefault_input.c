@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test the pagefault trace events at bad times and with bad input: switched in
+ * the middle of a fault, all the time, in a full ring buffer, with filters that
+ * make sense and others; and with tasks that do not live to see their page: OOM
+ * kill, exit of the process while a thread waits in its fault.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/userfaultfd.h>
+
+#include "common.h"
+
+#define PAGES		50
+#define FLOOD		5000
+#define HOLD_MS		200
+#define TOGGLES		24
+#define MEMORY_MAX	(8 << 20)
+
+static const char *instance;
+static long page_size;
+static sigjmp_buf after_signal;
+
+static void on_signal(int signo)
+{
+	siglongjmp(after_signal, signo);
+}
+
+static void filter(const char *event, const char *text)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "events/pagefault/%sfilter", event);
+	must(put(instance, file, "%s", text), text);
+}
+
+static void enable(const char *event, bool on)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "events/pagefault/%senable", event);
+	must(put(instance, file, "%d", on), file);
+}
+
+static void clear(void)
+{
+	must(put(instance, "trace", " "), "trace");
+}
+
+static void touch(char *p, int pages)
+{
+	for (int i = 0; i < pages; i++)
+		p[i * page_size] = 1;
+}
+
+struct counts {
+	int entries, exits, unknown, wrong;
+	unsigned long long longest;
+	struct pagefault last;
+};
+
+/* What there is of @event (all, if NULL) with @outcome (any, if NULL) */
+static struct counts count(const char *outcome)
+{
+	struct counts c = { 0 };
+	struct pagefault r;
+	FILE *f;
+
+	f = open_trace(instance, -1);
+	while (next_pagefault(f, &r)) {
+		if (!strcmp(r.event, "entry")) {
+			c.entries++;
+			continue;
+		}
+		c.exits++;
+		c.unknown += !r.known;
+		c.wrong += (outcome && strcmp(r.outcome, outcome)) || r.known != !!r.duration;
+		if (r.duration > c.longest)
+			c.longest = r.duration;
+		c.last = r;
+	}
+	fclose(f);
+	return c;
+}
+
+/* After whatever a test has done, each CPU traces each fault, and says how long */
+static bool all_cpus_trace(void)
+{
+	char *p = new_pages(PAGES * page_size), text[160];
+	bool good = true;
+	struct counts c;
+
+	snprintf(text, sizeof(text), "common_pid == %d && address >= 0x%lx && address < 0x%lx",
+		 getpid(), (long)p, (long)p + PAGES * page_size);
+	filter("", text);
+	for (int cpu = 0; cpu < cpus(); cpu++) {
+		pin(cpu);
+		madvise(p, PAGES * page_size, MADV_DONTNEED);
+		clear();
+		enable("", true);
+		touch(p, PAGES);
+		enable("", false);
+		c = count("MINOR");
+		if (c.entries != PAGES || c.exits != PAGES || c.unknown || c.wrong) {
+			ksft_print_msg("CPU %d: %d entries, %d exits of %d; %d unknown, %d wrong\n",
+				       cpu, c.entries, c.exits, PAGES, c.unknown, c.wrong);
+			good = false;
+		}
+	}
+	munmap(p, PAGES * page_size);
+	return good;
+}
+
+/* Refused, and the filter that was there stays */
+static void test_bad_filters(void)
+{
+	static const char * const filters[] = {
+		"no_such_field == 1", "outcome == NO_SUCH_OUTCOME", "outcome == major",
+		"outcome == MAJOR &&", "outcome =", "duration > 1ms", "duration == unknown",
+		"error_code & NOTHING", "flags == ANON|COW", "address == \"main\"",
+		"(outcome == MAJOR", "outcome ~ \"M*\"",
+	};
+	bool good = true;
+	char *text;
+
+	filter("pagefault_exit/", "outcome == 1");
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		int ret = put(instance, "events/pagefault/pagefault_exit/filter", "%s",
+			      filters[i]);
+
+		if (ret >= 0)
+			ksft_print_msg("'%s' was taken\n", filters[i]);
+		good &= ret < 0;
+	}
+	filter("pagefault_exit/", "outcome == 1");
+	text = get(instance, "events/pagefault/pagefault_exit/filter");
+	good &= text && !strcmp(text, "outcome == 1\n");
+	free(text);
+	ksft_test_result(good && all_cpus_trace(), "bad filters\n");
+}
+
+/* Each lets through what it says: of first writes, copies, and one access to NULL */
+static void test_filters(void)
+{
+	static const struct {
+		const char *text;
+		int events;
+	} filters[] = {
+		{ "outcome == MINOR && duration > 0", 2 * PAGES },
+		{ "outcome == MINOR && duration > 10000000000000", 0 },
+		{ "outcome == MAJOR || outcome >= SIGBUS", 1 },
+		{ "outcome == SEGV_MAPERR && address < 4096", 1 },
+		{ "outcome == 33 && address < 4096", 1 },
+		{ "outcome != SEGV_MAPERR && flags & ANON", 2 * PAGES },
+		{ "outcome == MINOR && error_code & WRITE && !(error_code & PROT)", PAGES },
+		{ "flags & COW", PAGES },
+		{ "vm_fault & DONE_COW && user_mode == 1", PAGES },
+		{ "outcome == OOM || outcome == FATAL_SIGNAL", 0 },
+	};
+	char *p = new_pages(2 * PAGES * page_size), text[320];
+	bool good = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		struct counts c;
+		int ret;
+
+		madvise(p, 2 * PAGES * page_size, MADV_DONTNEED);
+		/* The second half has the zero page for a start */
+		for (int j = PAGES; j < 2 * PAGES; j++)
+			asm volatile("" : : "r" (p[j * page_size]));
+		snprintf(text, sizeof(text),
+			 "common_pid == %d && (address < 4096 || (address >= 0x%lx && address < 0x%lx)) && (%s)",
+			 getpid(), (long)p, (long)p + 2 * PAGES * page_size, filters[i].text);
+		ret = put(instance, "events/pagefault/pagefault_exit/filter", "%s", text);
+		if (ret < 0) {
+			ksft_print_msg("'%s' was refused\n", filters[i].text);
+			good = false;
+			continue;
+		}
+		clear();
+		enable("pagefault_exit/", true);
+		touch(p, 2 * PAGES);
+		if (!sigsetjmp(after_signal, 1))
+			asm volatile("movb (%0), %%al" : : "r" (8L) : "eax", "memory");
+		enable("pagefault_exit/", false);
+		c = count(NULL);
+		if (c.exits != filters[i].events) {
+			ksft_print_msg("'%s': %d events of %d\n", filters[i].text, c.exits,
+				       filters[i].events);
+			good = false;
+		}
+	}
+	munmap(p, 2 * PAGES * page_size);
+	ksft_test_result(good, "filters by name\n");
+}
+
+/* The names of the enums are resolved in the format, and are where tools look */
+static void test_format(void)
+{
+	static const char * const words[] = {
+		"field:unsigned long address;", "field:unsigned long ip;",
+		"field:unsigned long long duration;", "field:unsigned int error_code;",
+		"field:unsigned int vm_fault;", "field:unsigned int flags;",
+		"field:unsigned short outcome;", "field:unsigned short user_mode;",
+		"{ 1, \"MAJOR\" }", "{ 36, \"SEGV_PKUERR\" }", "{ 0x2, \"WRITE\" }",
+		"{ 0x80000000, \"RMP\" }", "{ 16, \"COW\" }", "{ 0x8000, \"SWAPIN\" }",
+		"\"(unknown)\"",
+	};
+	char *format = get(instance, "events/pagefault/pagefault_exit/format");
+	bool good = format;
+
+	for (size_t i = 0; format && i < ARRAY_SIZE(words); i++) {
+		if (strstr(format, words[i]))
+			continue;
+		ksft_print_msg("no '%s' in the format\n", words[i]);
+		good = false;
+	}
+	if (format && strstr(format, "PAGEFAULT_")) {
+		ksft_print_msg("an enum without a number in the format\n");
+		good = false;
+	}
+	free(format);
+	ksft_test_result(good, "format\n");
+}
+
+static unsigned long buffer_stat(const char *name)
+{
+	unsigned long sum = 0;
+	char file[64];
+
+	for (int cpu = 0; cpu < cpus(); cpu++) {
+		char *text, *at;
+
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		text = get(instance, file);
+		at = text ? strstr(text, name) : NULL;
+		if (at)
+			sum += strtoul(at + strlen(name), NULL, 10);
+		free(text);
+	}
+	return sum;
+}
+
+/* What was lost is counted: the sum is what was raised */
+static void test_full_buffer(void)
+{
+	char *p = new_pages(FLOOD * page_size), text[160];
+	unsigned long there, lost;
+
+	snprintf(text, sizeof(text), "common_pid == %d && address >= 0x%lx && address < 0x%lx",
+		 getpid(), (long)p, (long)p + FLOOD * page_size);
+	filter("", text);
+	must(put(instance, "buffer_size_kb", "8"), "buffer_size_kb");
+	pin(0);
+	clear();
+	enable("", true);
+	touch(p, FLOOD);
+	enable("", false);
+	there = buffer_stat("entries: ");
+	lost = buffer_stat("\noverrun: ");
+	ksft_print_msg("%d events, %lu there, %lu lost\n", 2 * FLOOD, there, lost);
+	must(put(instance, "buffer_size_kb", "2048"), "buffer_size_kb");
+	munmap(p, FLOOD * page_size);
+	ksft_test_result(there && lost && there + lost == 2 * FLOOD && all_cpus_trace(),
+			 "a full ring buffer\n");
+}
+
+struct server {
+	int fd;
+	char *p;
+	bool off_first;			/* the event is on, switch it off and on */
+};
+
+/* The page is asked for: switch the event, and serve it after a while */
+static void *switch_and_serve(void *arg)
+{
+	struct server *s = arg;
+	struct uffdio_zeropage zero = { .range = { (unsigned long)s->p, page_size } };
+	struct uffd_msg msg;
+
+	if (read(s->fd, &msg, sizeof(msg)) != sizeof(msg))
+		ksft_exit_fail_msg("userfaultfd: %s\n", strerror(errno));
+	usleep(HOLD_MS * 1000);
+	if (s->off_first)
+		enable("pagefault_exit/", false);
+	enable("pagefault_exit/", true);
+	usleep(HOLD_MS * 1000);
+	if (ioctl(s->fd, UFFDIO_ZEROPAGE, &zero))
+		ksft_exit_fail_msg("UFFDIO_ZEROPAGE: %s\n", strerror(errno));
+	return NULL;
+}
+
+/*
+ * Switched on in the middle: all is there but the duration. Switched off and on
+ * in the middle: the duration is that of all of it.
+ */
+static void test_switched_within(bool off_first)
+{
+	const char *name = off_first ? "switched off and on in the middle of a fault" :
+				       "switched on in the middle of a fault";
+	char *p = new_pages(page_size), text[160];
+	struct server s = { .fd = wait_for_pages(p, page_size), .p = p, .off_first = off_first };
+	struct rusage before, after;
+	const char *outcome;
+	pthread_t thread;
+	struct counts c;
+	bool good;
+
+	if (s.fd < 0) {
+		ksft_test_result_skip("%s: this kernel has no userfaultfd\n", name);
+		return;
+	}
+	snprintf(text, sizeof(text), "address >= 0x%lx && address < 0x%lx",
+		 (long)p, (long)p + page_size);
+	filter("", text);
+	clear();
+	if (off_first)
+		enable("pagefault_exit/", true);
+	getrusage(RUSAGE_THREAD, &before);
+	if (pthread_create(&thread, NULL, switch_and_serve, &s))
+		ksft_exit_fail_msg("pthread_create\n");
+	asm volatile("movb (%0), %%al" : : "r" (p + 8) : "eax", "memory");
+	pthread_join(thread, NULL);
+	getrusage(RUSAGE_THREAD, &after);
+	enable("", false);
+
+	outcome = after.ru_majflt > before.ru_majflt ? "MAJOR" : "MINOR";
+	c = count(outcome);
+	good = c.exits == 1 && !c.wrong && c.last.address == (unsigned long)p + 8 &&
+	       c.last.error_code == 4 && c.last.ip && !strcmp(c.last.mode, "user");
+	if (off_first)
+		good &= c.last.known && c.last.duration >= 2 * HOLD_MS * 1000000ULL;
+	else
+		good &= !c.last.known;
+	if (!good)
+		ksft_print_msg("%d exits, %d wrong: %s at 0x%llx, %llu ns\n", c.exits, c.wrong,
+			       c.last.outcome, c.last.address, c.last.duration);
+	ksft_test_result(good && all_cpus_trace(), "%s\n", name);
+	close(s.fd);
+}
+
+/* Switched all the time, while each CPU faults: no duration is wrong */
+static void test_toggle(void)
+{
+	struct timespec t0, t1;
+	unsigned long long ns;
+	struct counts c;
+	char text[64];
+	pid_t group;
+
+	filter("", "0");
+	clear();
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	group = must_fork();
+	if (!group) {
+		setpgid(0, 0);
+		for (int cpu = 0; cpu < cpus(); cpu++) {
+			if (must_fork())
+				continue;
+			char *p = new_pages(PAGES * page_size);
+
+			pin(cpu);
+			for (;;) {
+				touch(p, PAGES);
+				madvise(p, PAGES * page_size, MADV_DONTNEED);
+			}
+		}
+		pause();
+		_exit(0);
+	}
+	setpgid(group, group);
+	for (int i = 0; i < TOGGLES; i++) {
+		enable(i % 3 ? "pagefault_exit/" : "pagefault_entry/", i & 1);
+		usleep(1000);
+	}
+	kill(-group, SIGKILL);
+	waitpid(group, NULL, 0);
+	enable("", false);
+	clock_gettime(CLOCK_MONOTONIC, &t1);
+	ns = (t1.tv_sec - t0.tv_sec) * 1000000000ULL + t1.tv_nsec - t0.tv_nsec;
+	c = count(NULL);
+	snprintf(text, sizeof(text), "%d", c.entries);
+	ksft_print_msg("%s entries, %d exits, %d unknown, longest %llu ns of %llu\n", text,
+		       c.exits, c.unknown, c.longest, ns);
+	ksft_test_result(c.exits > 0 && c.longest && c.longest < ns && !c.wrong &&
+			 all_cpus_trace(), "switched all the time\n");
+}
+
+/* The events of a child: as many entries as exits, whatever became of it */
+static bool balanced(struct counts *c, const char *what)
+{
+	*c = count(NULL);
+	ksft_print_msg("%s: %d entries, %d exits, the last %s\n", what, c->entries, c->exits,
+		       c->last.outcome);
+	return c->entries && c->entries == c->exits && !c->unknown;
+}
+
+static void trace_child(pid_t child)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "common_pid == %d", child);
+	filter("", text);
+	clear();
+	enable("", true);
+}
+
+/* A cgroup with little memory: the fault that has too much ends in a kill */
+static void test_oom_kill(void)
+{
+	const char *mnt = "/tmp/pagefault_cgroup";
+	char *p = new_pages(8 * MEMORY_MAX), dir[64];
+	struct counts c;
+	int go[2], status;
+	bool good;
+	pid_t child;
+
+	mkdir(mnt, 0700);
+	snprintf(dir, sizeof(dir), "%s/test", mnt);
+	if (mount("none", mnt, "cgroup2", 0, NULL) ||
+	    put(mnt, "cgroup.subtree_control", "+memory") || mkdir(dir, 0700) ||
+	    put(dir, "memory.max", "%d", MEMORY_MAX)) {
+		ksft_test_result_skip("OOM kill: this kernel has no cgroup for memory\n");
+		goto out;
+	}
+	put(dir, "memory.swap.max", "0");
+	if (pipe(go))
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	child = must_fork();
+	if (!child) {
+		char byte;
+
+		if (read(go[0], &byte, 1) == 1)
+			touch(p, 8 * MEMORY_MAX / page_size);
+		_exit(0);
+	}
+	must(put(dir, "cgroup.procs", "%d", child), "cgroup.procs");
+	trace_child(child);
+	if (write(go[1], "", 1) != 1)
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	waitpid(child, &status, 0);
+	enable("", false);
+	good = balanced(&c, "OOM kill") && c.exits >= MEMORY_MAX / page_size / 2;
+	ksft_test_result(good && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+			 all_cpus_trace(), "OOM kill\n");
+	close(go[0]);
+	close(go[1]);
+out:
+	rmdir(dir);
+	umount(mnt);
+	rmdir(mnt);
+	munmap(p, 8 * MEMORY_MAX);
+}
+
+static void *wait_in_fault(void *p)
+{
+	*(char *)p = 1;
+	return NULL;
+}
+
+/* A process exits while a thread of it waits for a page that never comes */
+static void test_exit(void)
+{
+	const char *name = "exit in the middle of a fault";
+	int ready[2], go[2], status, known = 0, exits = 0;
+	char *p = new_pages(page_size), byte, text[160];
+	struct pagefault r;
+	pid_t child;
+	FILE *f;
+
+	if (pipe(ready) || pipe(go))
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	snprintf(text, sizeof(text), "address >= 0x%lx && address < 0x%lx",
+		 (long)p, (long)p + page_size);
+	filter("", text);
+	clear();
+	enable("", true);
+	child = must_fork();
+	if (!child) {
+		pthread_t thread;
+
+		if (wait_for_pages(p, page_size) < 0)
+			_exit(KSFT_SKIP);
+		if (pthread_create(&thread, NULL, wait_in_fault, p))
+			_exit(1);
+		usleep(HOLD_MS * 1000);
+		_exit(write(ready[1], "", 1) == 1 ? 0 : 1);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) < 0)
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	waitpid(child, &status, 0);
+	enable("", false);
+	close(ready[0]);
+	close(go[0]);
+	close(go[1]);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP) {
+		ksft_test_result_skip("%s: this kernel has no userfaultfd\n", name);
+		return;
+	}
+	f = open_trace(instance, -1);
+	while (next_pagefault(f, &r)) {
+		if (strcmp(r.event, "exit"))
+			continue;
+		exits++;
+		known += r.known && !strcmp(r.outcome, "FATAL_SIGNAL") &&
+			 r.duration >= HOLD_MS / 2 * 1000000ULL;
+		if (!known)
+			ksft_print_msg("%s, %llu ns\n", r.outcome, r.duration);
+	}
+	fclose(f);
+	ksft_test_result(exits == 1 && known == 1 && status == 0 && all_cpus_trace(),
+			 "%s\n", name);
+}
+
+/* exceptions:page_fault_user is what it was: the same faults, the same fields */
+static void test_older_event(void)
+{
+	char *p = new_pages(PAGES * page_size), text[160], line[512];
+	const char *name = "exceptions:page_fault_user is unchanged";
+	int older = 0, same = 0, at = 0;
+	unsigned long long entries[PAGES];
+	struct pagefault r;
+	FILE *f;
+
+	snprintf(text, sizeof(text), "common_pid == %d && address >= 0x%lx && address < 0x%lx",
+		 getpid(), (long)p, (long)p + PAGES * page_size);
+	filter("", text);
+	must(put(instance, "events/exceptions/page_fault_user/filter", "%s", text), "filter");
+	clear();
+	enable("pagefault_entry/", true);
+	must(put(instance, "events/exceptions/page_fault_user/enable", "1"), "enable");
+	touch(p, PAGES);
+	must(put(instance, "events/exceptions/page_fault_user/enable", "0"), "enable");
+	enable("", false);
+
+	f = open_trace(instance, -1);
+	while (at < PAGES && next_pagefault(f, &r))
+		entries[at++] = r.address;
+	fclose(f);
+	f = open_trace(instance, -1);
+	while (fgets(line, sizeof(line), f)) {
+		char *address = strstr(line, ": page_fault_user: address=0x");
+
+		if (!address)
+			continue;
+		if (older < at &&
+		    strtoull(strstr(address, "=") + 1, NULL, 16) == entries[older] &&
+		    strstr(line, " error_code=0x6\n"))
+			same++;
+		older++;
+	}
+	fclose(f);
+	if (older != PAGES || same != PAGES || at != PAGES)
+		ksft_print_msg("%d of the older event, %d entries, %d the same of %d\n", older,
+			       at, same, PAGES);
+	munmap(p, PAGES * page_size);
+	ksft_test_result(older == PAGES && same == PAGES && at == PAGES, "%s\n", name);
+}
+
+int main(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_NODEFER };
+
+	start();
+	if (access(TRACING "/events/pagefault/pagefault_exit", F_OK))
+		ksft_exit_skip("no pagefault events in " TRACING "\n");
+	page_size = sysconf(_SC_PAGESIZE);
+	instance = make_instance("pagefault");
+	sigaction(SIGSEGV, &sa, NULL);
+	ksft_set_plan(10);
+	test_format();
+	test_bad_filters();
+	test_filters();
+	test_full_buffer();
+	test_switched_within(false);
+	test_switched_within(true);
+	test_toggle();
+	test_oom_kill();
+	test_exit();
+	test_older_event();
+	ksft_finished();
+}
