@@ -47,9 +47,12 @@ git_am() {
 }
 checkpatch() (
 	# The kernel's own python scripts want Debian's python. <linux/nmi.h> has
-	# what <asm/nmi.h> has in some configurations only
+	# what <asm/nmi.h> has in some configurations only; and MAINTAINERS has
+	# the folder of the file that the patch for the filters adds
+	ignore=ARCH_INCLUDE_LINUX
+	case $1 in *-tracing-Accept-*) ignore=$ignore,FILE_PATH_CHANGES ;; esac
 	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl \
-		--strict --codespell --ignore ARCH_INCLUDE_LINUX --no-summary --terse --show-types \
+		--strict --codespell --ignore "$ignore" --no-summary --terse --show-types \
 		"$patches/$1" >"$logs/cp.out"
 	status=$?
 	cat "$logs/cp.out"
