@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pagefault
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE pagefault
 
 #if !defined(_TRACE_PAGEFAULT_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_PAGEFAULT_H
@@ -33,7 +35,7 @@ DECLARE_EVENT_CLASS(pagefault_start,
 		    TP_STRUCT__entry(__field(unsigned long, address)
 				     __field(unsigned long, ip)
 				     __field(unsigned int, error_code)
-				     __field(unsigned int, user_mode)
+				     __field(unsigned short, user_mode)
 		    ),
 
 		    TP_fast_assign(__entry->address = address;
@@ -111,7 +113,7 @@ DEFINE_EVENT_FN(pagefault_start, pagefault_entry,
  * @duration:	ns from before the handling to here, 0 if it is unknown as the
  *		event was off when the fault began. In that case @ip is where the
  *		context continues, and @flags has what @vm_fault tells only
- * @vm_fault:	what handle_mm_fault() returned last, 0 if it was not called
+ * @vm_fault:	what handle_mm_fault() returned last, see struct pagefault_end
  * @flags:	bit mask, enum pagefault_flags
  * @outcome:	enum pagefault_outcome
  */

@@ -2,7 +2,8 @@
 /*
  * Export the enums of pagefault_outcome.h to the formats of the events. Included
  * by each header that has such events, each time that it is read: so this has no
- * include guard.
+ * include guard. Once for all is not enough, as the enums that one object file
+ * exports are for the events of the same file only.
  */
 TRACE_DEFINE_ENUM(PAGEFAULT_MINOR);
 TRACE_DEFINE_ENUM(PAGEFAULT_MAJOR);

@@ -27,10 +27,11 @@ TRACE_DEFINE_ENUM(FAULT_FLAG_UNSHARE);
 TRACE_DEFINE_ENUM(FAULT_FLAG_VMA_LOCK);
 
 /*
- * Fires when handle_mm_fault() was called for a page fault that no CPU has
- * raised: by get_user_pages(), which is what O_DIRECT, process_vm_readv(),
- * ptrace() and KVM use, by fixup_user_fault(), KSM, HMM and IOMMUs. The faults
- * that a CPU raises have pagefault_entry and pagefault_exit instead. An outcome
+ * Fires when handle_mm_fault() was called without registers, for a page fault that
+ * no CPU has raised: by get_user_pages(), which is what O_DIRECT,
+ * process_vm_readv(), ptrace() and KVM use, by fixup_user_fault(), KSM, HMM and
+ * IOMMUs; on UML and 32-bit SPARC by all. The faults that a CPU raises have
+ * pagefault_entry and pagefault_exit instead, on x86. An outcome
  * of MINOR or MAJOR is counted by getrusage() of the current task, whosever
  * memory it was; RETRY is not: another call follows, unless the caller gives up.
  * A call that was under way when the event was switched on does not fire it.
@@ -47,12 +48,12 @@ TRACE_EVENT(pagefault_notrap,
 		     const struct pagefault_end *end),
 	    TP_ARGS(address, fault_flags, end),
 
-	    TP_STRUCT__entry(__field(unsigned long, address)
-			     __field(unsigned long long, duration)
+	    TP_STRUCT__entry(__field(unsigned long long, duration)
+			     __field(unsigned long, address)
 			     __field(unsigned int, fault_flags)
 			     __field(unsigned int, vm_fault)
 			     __field(unsigned int, flags)
-			     __field(unsigned int, outcome)
+			     __field(unsigned short, outcome)
 	    ),
 
 	    TP_fast_assign(__entry->address = address;

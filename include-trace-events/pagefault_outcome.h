@@ -23,13 +23,14 @@
  *				retried
  *
  * No trap, so the caller of handle_mm_fault() decides what follows:
- * @PAGEFAULT_RETRY:		the lock was dropped, the caller is to try again
+ * @PAGEFAULT_RETRY:		the caller is to try again; the lock was dropped,
+ *				unless FAULT_FLAG_RETRY_NOWAIT forbade it
  * @PAGEFAULT_FAILED:		the vm_fault_t says why
  *
  * Nothing was mapped, the instruction may run again:
- * @PAGEFAULT_SIGNAL:		a signal is to be delivered first
+ * @PAGEFAULT_SIGNAL:		a signal or task work comes first
  * @PAGEFAULT_FATAL_SIGNAL:	a fatal signal is pending, the task is to exit
- * @PAGEFAULT_OOM:		no memory; it was left to the OOM killer
+ * @PAGEFAULT_OOM:		no memory, see pagefault_out_of_memory()
  *
  * The architecture has handled it without the mm:
  * @PAGEFAULT_SPURIOUS:		stale TLB entry of a kernel address
@@ -40,7 +41,7 @@
  * @PAGEFAULT_FIXUP:		kernel mode goes on at its exception fixup
  * @PAGEFAULT_VDSO_FIXUP:	user mode goes on at the fixup of the vDSO
  * @PAGEFAULT_ERRATA:		the CPU should not have faulted
- * @PAGEFAULT_KFENCE:		an invalid access that KFENCE reported
+ * @PAGEFAULT_KFENCE:		handled by KFENCE
  * @PAGEFAULT_BPF_ARENA:	an access of a BPF program to its arena
  * @PAGEFAULT_OOPS:		oops that the task survived, see notify_die().
  *				Else the fault does not end
@@ -109,6 +110,10 @@ enum pagefault_flags {
 	PAGEFAULT_RETRIED_MMAP	= 0x100,
 };
 
+/* One of these at most: a fault that is retried may find another mapping */
+#define PAGEFAULT_MAPPING	(PAGEFAULT_ANON | PAGEFAULT_FILE |	\
+				 PAGEFAULT_SHMEM | PAGEFAULT_HUGETLB)
+
 /**
  * struct pagefault_start - What has to be noted before a fault is handled
  * @time:	when it began, by ktime_get_mono_fast_ns(); 0 if the event was
@@ -128,7 +133,8 @@ struct pagefault_start {
  * @ip:		instruction that faulted
  * @outcome:	enum pagefault_outcome
  * @flags:	enum pagefault_flags
- * @fault:	what handle_mm_fault() returned last; 0 if it was not called
+ * @fault:	what handle_mm_fault() returned last; 0 if it was not called, or
+ *		not again, as the mapping was gone or forbade the access then
  */
 struct pagefault_end {
 	u64			duration;

@@ -98,9 +98,17 @@ static bool pagefault_test_on_k8(void)
 static int pagefault_test_errata93(void)
 {
 #ifdef CONFIG_X86_64
+	unsigned long lower = (u32)(unsigned long)trap_test_pf_errata93_resume;
+
 	if (!pagefault_test_on_k8())
 		return -EOPNOTSUPP;
-	trap_test_pf_errata93();
+
+	/* It must not run what user space has there */
+	scoped_guard(mmap_read_lock, current->mm) {
+		if (find_vma_intersection(current->mm, lower, lower + 16))
+			return -EBUSY;
+		trap_test_pf_errata93();
+	}
 	return 0;
 #else
 	return -EOPNOTSUPP;

@@ -69,6 +69,8 @@ static __always_inline void trap_guard_restore(struct trap_guard *guard)
  * trap_guard_begin - Enter a probe of a trap event, unless one runs already
  * @regs:	Registers of the context that the trap interrupted
  * @guard:	To be given to trap_guard_end()
+ * @events:	How many events the caller is about to fire: as many are counted
+ *		as suppressed if it must not
  *
  * The rules:
  *
@@ -99,12 +101,13 @@ static __always_inline void trap_guard_restore(struct trap_guard *guard)
  *
  * Return: true if the caller has to call the probes, then trap_guard_end().
  */
-notrace bool trap_guard_begin(struct pt_regs *regs, struct trap_guard *guard)
+notrace bool trap_guard_begin(struct pt_regs *regs, struct trap_guard *guard,
+			      unsigned int events)
 {
 	lockdep_assert_irqs_disabled();
 
 	if (!user_mode(regs) && __this_cpu_read(trap_trace_busy) == current) {
-		__this_cpu_inc(trap_trace_suppressed);
+		__this_cpu_add(trap_trace_suppressed, events);
 		return false;
 	}
 
@@ -135,7 +138,7 @@ notrace void __trap_trace_entry(struct pt_regs *regs, unsigned int vector,
 {
 	struct trap_guard guard;
 
-	if (!trap_guard_begin(regs, &guard))
+	if (!trap_guard_begin(regs, &guard, 1))
 		return;
 
 	trace_call__trap_entry(regs, vector, error_code);
@@ -148,7 +151,7 @@ notrace void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
 {
 	struct trap_guard guard;
 
-	if (!trap_guard_begin(regs, &guard))
+	if (!trap_guard_begin(regs, &guard, 1))
 		return;
 
 	trace_call__trap_exit(regs, vector, error_code);

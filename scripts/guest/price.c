@@ -56,6 +56,26 @@ static void first_write(void)
 	touch_all(1);
 }
 
+/* Of a file in the page cache: a fault maps 16 pages */
+static char *file;
+
+static void page_cache(void)
+{
+	for (long i = 0; i < PAGES; i++)
+		asm volatile("movb (%0), %%al" : : "r" (file + i * 16 * size) : "eax", "memory");
+}
+
+static void map_file(void)
+{
+	int fd = open("/file", O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, PAGES * 16 * size))
+		printf("price: no file\n");
+	file = mmap(NULL, PAGES * 16 * size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	for (long i = 0; i < PAGES * 16; i++)
+		file[i * size] = 1;
+}
+
 /* The kernel writes: its fault is under the mmap lock */
 static void kernel_write(void)
 {
@@ -88,6 +108,7 @@ static void price(const char *kind, void (*faults)(void))
 
 	for (int i = 0; i < ROUNDS; i++) {
 		madvise(memory, PAGES * size, MADV_DONTNEED);
+		madvise(file, PAGES * 16 * size, MADV_DONTNEED);
 		t = now();
 		faults();
 		t = now() - t;
@@ -117,6 +138,7 @@ int main(int argc, char **argv)
 	memory = mmap(NULL, PAGES * size, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaction(SIGSEGV, &sa, NULL);
+	map_file();
 	/* What the kernel does not know on its command line is ours */
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "pagefault_exit"))
@@ -124,6 +146,7 @@ int main(int argc, char **argv)
 	/* In a child, as the kernel logs each SIGSEGV of PID 1 */
 	if (!fork()) {
 		price("zero_page", zero_page);
+		price("page_cache", page_cache);
 		price("first_write", first_write);
 		price("kernel_write", kernel_write);
 		price("segv", segv);

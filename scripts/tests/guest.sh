@@ -160,6 +160,17 @@ EOF
 	[ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]
 }
 
+# The names in event filters, by the kselftest of ftrace: in the top instance, and
+# in one of its own
+filter_names() {
+	guest guest "$logs/filter" <<EOF || return 1
+cd $src/tools/testing/selftests/ftrace &&
+./ftracetest test.d/filter/event-filter-symbol.tc >/job/out 2>&1
+EOF
+	cat "$logs/filter/out"
+	[ "$(grep -c '\[PASS\]' "$logs/filter/out")" = 2 ]
+}
+
 # The blocks of the document, as a user would paste them
 recipes() {
 	gcc -O0 -Wall -static -o "$logs/faults.program" "$top/scripts/guest/recipes.c" &&
@@ -258,6 +269,7 @@ check '#DF is in the dump of the trace' double_fault
 check 'trace_event=trap:* on the command line' at_boot
 check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
 
+check 'event filters take the names that the events print' filter_names
 check 'page faults of MMIO are told' mmio_faults
 check 'the guest runs the recipes of the documentation' recipes
 while read -r line; do
@@ -276,8 +288,8 @@ check 'i386: there is a job for its guest' programs_32 "$logs/i386" trap_events 
 	trap_input pagefault_outcome pagefault_count pagefault_input
 start i386 "$top/scripts/boot" -d 512 "$logs/i386"
 check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard \
-	trap_input pagefault_outcome pagefault_input
-report debug "$logs/debug" 5
+	trap_input pagefault_outcome pagefault_count pagefault_input
+report debug "$logs/debug" 6
 check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
 check 'debug: KFENCE and oopses in page faults are told' oopses_of_faults
 check 'i386: the guest boots and runs the kselftest' ended i386

@@ -9,7 +9,7 @@
 # instructions more are allowed. A signal takes what it takes to hand back its
 # si_code: README.md says what, and this that it does not get more.
 allowed() {
-	printf '%s\n' 'first_write 9' 'kernel_write 9' 'segv 13' 'zero_page 9'
+	printf '%s\n' 'first_write 9' 'kernel_write 9' 'page_cache 9' 'segv 13' 'zero_page 9'
 }
 
 # prices KERNEL JOB WORDS: the prices that scripts/guest/price.c prints
@@ -26,7 +26,7 @@ prices() {
 		</dev/null &&
 	sed 's/\r$//' "$2/console.log" | awk '$1 == "price" { print $2, $3 }' |
 		sort >"$2/prices" &&
-	[ "$(wc -l <"$2/prices")" = 4 ]
+	[ "$(wc -l <"$2/prices")" = 5 ]
 }
 unpatched_source() {
 	[ -d "$dir/src-base" ] || plain_git -C "$src" worktree prune &&
@@ -47,7 +47,7 @@ off() {
 			if (more > $4)
 				bad++
 		}
-		END { exit bad || n != 4 }'
+		END { exit bad || n != 5 }'
 }
 # The same comparison has to see an event that is on
 on_is_seen() {

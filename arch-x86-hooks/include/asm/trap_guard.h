@@ -18,7 +18,25 @@ struct trap_guard {
 #endif
 };
 
-bool trap_guard_begin(struct pt_regs *regs, struct trap_guard *guard);
+#ifdef CONFIG_TRACEPOINTS
+
+bool trap_guard_begin(struct pt_regs *regs, struct trap_guard *guard,
+		      unsigned int events);
 void trap_guard_end(struct trap_guard *guard);
+
+#else /* !CONFIG_TRACEPOINTS: there are no probes */
+
+static inline bool trap_guard_begin(struct pt_regs *regs,
+				    struct trap_guard *guard,
+				    unsigned int events)
+{
+	return false;
+}
+
+static inline void trap_guard_end(struct trap_guard *guard)
+{
+}
+
+#endif /* CONFIG_TRACEPOINTS */
 
 #endif /* _ASM_X86_TRAP_GUARD_H */
