@@ -88,7 +88,9 @@ kernel_doc() (
 	exit 0
 )
 documentation() {
-	PATH=/usr/bin:/bin rst2html --halt=2 "$top"/Documentation/*.rst >/dev/null
+	for rst in "$top"/Documentation/*.rst; do
+		PATH=/usr/bin:/bin rst2html --halt=2 "$rst" >/dev/null || return 1
+	done
 }
 
 check 'patches/ is what the sources give' patches_of_sources
