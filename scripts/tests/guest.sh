@@ -62,12 +62,12 @@ tap() {
 # What a machine or a program cannot do is known; all else has to be tested
 may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms'
 known_skip() {	# KERNEL TEST: REASON
-	echo "${2##*: }" | grep -qxE "$may_skip" && return
+	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
 	case "$1: $2" in
 	i386:' kernel #CP: '* | *64:' vmalloc: not on this machine' | debug:' vmalloc: not on this machine' | \
 	i386:*': this machine has none' | i386:*': this machine has no protection keys' | \
 	i386:*': this kernel cannot write-protect by userfaultfd')
-		return ;;
+		return 0 ;;
 	esac
 	return 1
 }
