@@ -215,6 +215,25 @@ bool next_pagefault(FILE *f, struct pagefault *r)
 	return false;
 }
 
+/* buffer_stat - What the stats of the ring buffers say under a name, of all CPUs */
+unsigned long buffer_stat(const char *instance, const char *name)
+{
+	unsigned long sum = 0;
+	char file[64];
+
+	for (int cpu = 0; cpu < cpus(); cpu++) {
+		char *text, *at;
+
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		text = get(instance, file);
+		at = text ? strstr(text, name) : NULL;
+		if (at)
+			sum += strtoul(at + strlen(name), NULL, 10);
+		free(text);
+	}
+	return sum;
+}
+
 /* suppressed - How many events the guard has suppressed, on all CPUs */
 unsigned long suppressed(void)
 {

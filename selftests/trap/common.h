@@ -62,6 +62,7 @@ void trace_off(const char *instance);
 FILE *open_trace(const char *instance, int cpu);
 bool next_event(FILE *f, struct event *e);
 bool next_pagefault(FILE *f, struct pagefault *r);
+unsigned long buffer_stat(const char *instance, const char *name);
 
 unsigned long suppressed(void);
 bool read_kernel_trap(unsigned int vector, struct kernel_trap *t);

@@ -237,24 +237,6 @@ static void test_format(void)
 	ksft_test_result(good, "format\n");
 }
 
-static unsigned long buffer_stat(const char *name)
-{
-	unsigned long sum = 0;
-	char file[64];
-
-	for (int cpu = 0; cpu < cpus(); cpu++) {
-		char *text, *at;
-
-		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
-		text = get(instance, file);
-		at = text ? strstr(text, name) : NULL;
-		if (at)
-			sum += strtoul(at + strlen(name), NULL, 10);
-		free(text);
-	}
-	return sum;
-}
-
 /* What was lost is counted: the sum is what was raised */
 static void test_full_buffer(void)
 {
@@ -270,8 +252,8 @@ static void test_full_buffer(void)
 	enable("", true);
 	touch(p, FLOOD);
 	enable("", false);
-	there = buffer_stat("entries: ");
-	lost = buffer_stat("\noverrun: ");
+	there = buffer_stat(instance, "entries: ");
+	lost = buffer_stat(instance, "\noverrun: ");
 	ksft_print_msg("%d events, %lu there, %lu lost\n", 2 * FLOOD, there, lost);
 	must(put(instance, "buffer_size_kb", "2048"), "buffer_size_kb");
 	munmap(p, FLOOD * page_size);

@@ -116,24 +116,6 @@ static void test_bad_vectors(void)
 }
 
 /* What was lost is counted: the sum is what was raised */
-static unsigned long buffer_stat(const char *name)
-{
-	unsigned long sum = 0;
-	char file[64];
-
-	for (int cpu = 0; cpu < cpus(); cpu++) {
-		char *text, *at;
-
-		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
-		text = get(instance, file);
-		at = text ? strstr(text, name) : NULL;
-		if (at)
-			sum += strtoul(at + strlen(name), NULL, 10);
-		free(text);
-	}
-	return sum;
-}
-
 static void test_full_buffer(bool overwrite)
 {
 	unsigned long there, lost;
@@ -147,8 +129,8 @@ static void test_full_buffer(bool overwrite)
 	for (int i = 0; i < FLOOD; i++)
 		raise_bp();
 	trace_off(instance);
-	there = buffer_stat("entries: ");
-	lost = buffer_stat(overwrite ? "\noverrun: " : "dropped events: ");
+	there = buffer_stat(instance, "entries: ");
+	lost = buffer_stat(instance, overwrite ? "\noverrun: " : "dropped events: ");
 	ksft_print_msg("%d events raised, %lu there, %lu lost\n", 2 * FLOOD, there, lost);
 	must(put(instance, "options/overwrite", "1"), "overwrite");
 	must(put(instance, "buffer_size_kb", "2048"), "buffer_size_kb");
