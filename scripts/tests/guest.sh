@@ -65,7 +65,7 @@ known_skip() {	# KERNEL TEST: REASON
 	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
 	case "$1: $2" in
 	i386:' kernel #CP: '* | *64:' vmalloc: not on this machine' | debug:' vmalloc: not on this machine' | \
-	i386:*': this machine has none' | i386:*': this machine has no protection keys' | \
+	i386:*': this machine has none' | i386:*': this machine executes it' | i386:*': this machine has no protection keys' | \
 	i386:*': this kernel cannot write-protect by userfaultfd')
 		return 0 ;;
 	esac
