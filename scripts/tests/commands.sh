@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The commands that a user gives, and what they do with bad input. Sourced by
+# The commands that a user gives, and what they do with bad input. A part of
 # scripts/check.
 
 demo() {

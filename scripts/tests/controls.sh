@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check
 # Negative controls: take out what the tests are for, and see exactly the tests
-# fail that say so. Sourced by scripts/check, after guest.sh.
+# fail that say so. A part of scripts/check. It has a source and a kernel of its own,
+# as others are at work with those without the controls.
 #
 # A line in arch-x86-hooks/BASE/controls/*.diff says what is to come of it:
 #
@@ -16,15 +17,8 @@
 #				The same in a guest of its own, which may hang or die
 #				of it. "oops" is the test of trap_oops.
 
-restore() {
-	plain_git -C "$src" checkout -q -f HEAD && rm -f "$dir/checkout-under-way" "$dir/guest/built"
-}
 applies() {
-	plain_git -C "$src" apply "$1" 2>"$logs/control" || {
-		fail "control: $(basename "$1" .diff) applies"
-		sed 's/^/# /' "$logs/control"
-		return 1
-	}
+	plain_git -C "$src" checkout -q -f HEAD && plain_git -C "$src" apply "$1" &&
 	rm -f "$dir/guest/built"
 }
 
@@ -95,11 +89,12 @@ without_alone() {	# PART TEST
 	grep -qx '1\.\.1' "$job/tap" && ! grep -q '^ok ' "$job/tap"
 }
 
-trap 'end_background; restore' EXIT
-: >"$dir/checkout-under-way"		# prepare restores it, if we do not
+check 'controls: there is a source for them' work_tree "$dir/controls/src" HEAD
+dir=$dir/controls
+src=$dir/src
 for control in "$hooks"/controls/*.diff; do
 	of=$(basename "$control" .diff)
-	applies "$control" || continue
+	check "control: $of applies" applies "$control"
 	words=$(sed -n 's/^# breaks: //p' "$control")
 	if [ -n "$words" ]; then
 		check "control: $of breaks the build" breaks "$words"
@@ -122,8 +117,4 @@ for control in "$hooks"/controls/*.diff; do
 			esac
 		done 3<"$logs/switches"
 	fi
-	plain_git -C "$src" apply -R "$control"
-	rm -f "$dir/guest/built"
 done
-restore
-trap end_background EXIT

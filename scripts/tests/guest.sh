@@ -1,25 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The kernels: they build without a warning, boot, and pass the kselftests. Sourced
-# by scripts/check.
-
-tests=$build/kselftest/trap
-
-# WERROR makes the compiler's and objtool's fatal; the others only say it
-builds_clean() {	# NAME
-	"$top/scripts/build" "$src" "$1" && ! grep -i 'warning:' "$dir/$1.log"
-}
-
-# guest NAME JOB OPTION...: boot the kernel NAME, with the commands of stdin for
-# a job
-guest() {
-	kernel=$1 job=$2
-	shift 2
-	rm -rf "$job" && mkdir -p "$job" &&
-	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1 TMPDIR=/disk'; cat; } >"$job/run" &&
-	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
-	"$top/scripts/boot" "$@" "$job"
-}
+# The guest of x86_64: it boots, passes the kselftests, and shows the events in
+# people's tools. A part of scripts/check.
 
 # Through a pipe: the runner opens /dev/stdout anew, at the start of a file
 run_kselftest() {	# JOB
@@ -27,105 +9,12 @@ run_kselftest() {	# JOB
 cd $build/kselftest && ./run_kselftest.sh 2>&1 | cat >/job/tap
 EOF
 }
-run_programs() {	# KERNEL JOB PROGRAM...
-	kernel=$1 job=$2
-	shift 2
-	guest "$kernel" "$job" -d 512 <<EOF
-for program in $*; do
-	echo "selftests: trap: \$program"
-	$tests/\$program
-done >/job/tap 2>&1
-EOF
-}
-
-# Where there is no shell of 32 bit, init runs the tests
-programs_32() {	# JOB PROGRAM...
-	job=$1
-	shift
-	rm -rf "$job" && mkdir -p "$job" &&
-	for program in "$@"; do
-		echo "$tests/${program}_32"
-	done >"$job/tests" &&
-	"$top/scripts/boot" -k "$dir/i386" "$job" && cp "$job/init" "$job/run"
-}
-
-# tap FILE: what the programs printed. The kselftest's runner puts "# " before
-# that, and adds results of its own
-tap() {
-	if grep -q '^# selftests: trap: ' "$1"; then
-		sed -n 's/^# //p' "$1"
-	else
-		cat "$1"
-	fi
-}
-
-# What a machine or a program cannot do is known; all else has to be tested
-may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms'
-known_skip() {	# KERNEL TEST: REASON
-	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
-	case "$1: $2" in
-	i386:' kernel #CP: '* | *64:' vmalloc: not on this machine' | debug:' vmalloc: not on this machine' | \
-	i386:*': this machine has none' | i386:*': this machine executes it' | i386:*': this machine has no protection keys' | \
-	i386:*': this kernel cannot write-protect by userfaultfd')
-		return 0 ;;
-	esac
-	return 1
-}
-
-# report NAME JOB PROGRAMS: a result for each of the tests in JOB/tap, which is of
-# so many programs
-report() {
-	tap "$2/tap" >"$2/inner" || : >"$2/inner"
-	awk '/^selftests: trap: / { program = $3 }
-		/^(not )?ok [0-9]+ / { print program " " $0 }' "$2/inner" >"$2/results"
-	while read -r program line; do
-		what=$(echo "$line" | sed 's/^\(not \)\{0,1\}ok [0-9]* *\(# SKIP \)\{0,1\}//')
-		case $line in
-		'not ok'*)
-			fail "$1, $program: $what" ;;
-		*'# SKIP'*)
-			if known_skip "$1" "$what"; then
-				skip "$1, $program: ${what%: *}" "${what##*: }"
-			else
-				fail "$1, $program: skipped, $what"
-			fi ;;
-		*)
-			pass "$1, $program: $what" ;;
-		esac
-	done <"$2/results"
-	check "$1: as many results as planned, and not none" all_there "$2" "$3"
-}
-all_there() {
-	plans=$(grep -cE '^1\.\.[1-9][0-9]*$' "$1/inner")
-	planned=$(awk -F '[.][.]' '/^1[.][.][0-9]+$/ { n += $2 } END { print n + 0 }' "$1/inner")
-	echo "$plans programs of $2, $planned planned, $(wc -l <"$1/results") there"
-	! grep '^Bail out!' "$1/inner" && [ "$plans" = "$2" ] &&
-	[ "$planned" = "$(wc -l <"$1/results")" ]
-}
-
-# Raising #NM and #CP in kernel mode makes a warning each, a busy host makes NMI
-# handlers slow, and nothing else may be there
-console_clean() {
-	! grep -aE 'WARNING:|BUG:|Oops|INFO: |possible (recursive|circular)|suspicious RCU' "$1" |
-		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection)\+|INFO: NMI handler .* took too long' |
-		grep .
-}
 
 # An oops is what this one is about, so the guest fails
 oops_in_probe() {
 	! run_programs guest "$logs/oops" trap_oops || { echo "no oops"; return 1; }
 	cat "$logs/oops/tap"
 	grep -q '^ok 1 ' "$logs/oops/tap"
-}
-
-# Page faults that leave an oops or the like on the console: on the kernel that has
-# KFENCE
-oopses_of_faults() {
-	! guest debug "$logs/faults" <<EOF || { echo "no oops"; return 1; }
-$tests/pagefault_outcome kfence oops-survived oops >/job/tap 2>&1
-EOF
-	cat "$logs/faults/tap"
-	[ "$(grep -c '^ok ' "$logs/faults/tap")" = 3 ] && ! grep -q SKIP "$logs/faults/tap"
 }
 
 # Those that only an early K8 raises, or a kernel takes for one of it
@@ -237,29 +126,6 @@ EOF
 	done
 }
 
-# A guest takes one core, and a build has pauses: let them run side by side. Each
-# in a session of its own, for check to end if it is interrupted
-start() {	# NAME COMMAND...
-	started=$1
-	shift
-	setsid "$@" >"$logs/$started.started" 2>&1 </dev/null &
-	eval "pid_$started=$!"
-	background="$background $!"
-}
-ended() {	# NAME
-	eval "pid=\$pid_$1" status=0
-	wait "$pid" || status=$?
-	background=$(echo "$background" | sed "s/ $pid\$//; s/ $pid / /")
-	cat "$logs/$1.started"
-	return "$status"
-}
-
-check 'the kernel builds without a warning' builds_clean guest
-check 'the kselftest builds and installs' sh -c "
-	make -s -C '$src' O='$dir/guest' headers &&
-	make -s -C '$src/tools/testing/selftests' O='$dir/guest' TARGETS=trap install \
-		INSTALL_PATH='$build/kselftest' && [ -x '$tests/trap_events_32' ]"
-start build_i386 "$top/scripts/build" "$src" i386
 export TIMEOUT=900
 check 'x86_64: the guest boots and runs the kselftest' run_kselftest "$logs/job"
 report x86_64 "$logs/job" 12
@@ -268,7 +134,6 @@ check 'a probe that oopses does not silence its CPU' oops_in_probe
 check '#DF is in the dump of the trace' double_fault
 check 'trace_event=trap:* on the command line' at_boot
 check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
-
 check 'event filters take the names that the events print' filter_names
 check 'page faults of MMIO are told' mmio_faults
 check 'the guest runs the recipes of the documentation' recipes
@@ -280,19 +145,4 @@ while read -r line; do
 	esac
 done <"$logs/recipes/tap"
 check 'page faults of old CPUs are told' errata
-
-check 'i386: the kernel builds' ended build_i386
-check 'i386: without a warning' builds_clean i386
-check 'debug: the kernel builds without a warning' builds_clean debug
-check 'i386: there is a job for its guest' programs_32 "$logs/i386" trap_events trap_guard \
-	trap_input pagefault_outcome pagefault_count pagefault_input
-start i386 "$top/scripts/boot" -d 512 "$logs/i386"
-check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard \
-	trap_input pagefault_outcome pagefault_count pagefault_input
-report debug "$logs/debug" 6
-check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
-check 'debug: KFENCE and oopses in page faults are told' oopses_of_faults
-check 'i386: the guest boots and runs the kselftest' ended i386
-report i386 "$logs/i386" 6
-check 'i386: no splat on the console' console_clean "$logs/i386/console.log"
 unset TIMEOUT

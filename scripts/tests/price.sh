@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check
 # What the page fault events cost while they are off: the kernel with the series
-# against the one without it, in instructions. Sourced by scripts/check.
+# against the one without it, in instructions. A part of scripts/check.
 
 # The static branches on the way of each kind of page fault, an instruction each:
 # trap_entry, trap_exit, pagefault_entry, and pagefault_exit before the fault and at
@@ -30,11 +30,6 @@ prices() {
 		sort -k 1,1 >"$2/prices" &&
 	[ "$(wc -l <"$2/prices")" = 8 ]
 }
-unpatched_source() {
-	[ -d "$dir/src-base" ] || plain_git -C "$src" worktree prune &&
-	{ [ -d "$dir/src-base" ] ||
-	  plain_git -C "$src" worktree add -f --detach "$dir/src-base" base; }
-}
 
 # off PRICES: what each kind of fault takes more than in the kernel without the
 # series, and whether that is allowed
@@ -55,9 +50,6 @@ on_is_seen() {
 	prices price "$logs/price-on" pagefault_exit && ! off "$logs/price-on/prices"
 }
 
-check 'price: the kernel without the series is there' unpatched_source
-check 'price: it builds' "$top/scripts/build" "$dir/src-base" price-base
-check 'price: the one with the series builds' "$top/scripts/build" "$src" price
 check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" ''
 check 'price: and with it' prices price "$logs/price" ''
 check 'price: off is next to nothing' off "$logs/price/prices"

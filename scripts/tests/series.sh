@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The series and the house: nothing here needs a kernel that was built. Sourced by
+# The series and the house: nothing here needs a kernel that was built. A part of
 # scripts/check.
 
 # The series
@@ -11,7 +11,10 @@ patches_of_sources() {
 	else
 		# Another source package: its blobs and line numbers differ
 		for dir in "$patches" "$logs/patches"; do
-			(cd "$dir" && sed 's/^@@ .* @@/@@/; /^index /d; /^Base: /d' ./*) \
+			(cd "$dir" && sed 's/^A part of
+# scripts/check. .* A part of
+# scripts/check./A part of
+# scripts/check./; /^index /d; /^Base: /d' ./*) \
 				>"$logs/normal.$(basename "$(dirname "$dir")")"
 		done
 		diff "$logs/normal.patches" "$logs/normal.check"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check
+# What the parts in scripts/tests/ share: how a kernel is built, booted and tested,
+# and what its tests may say. Sourced by scripts/check.
+
+tests=$build/kselftest/trap
+
+# WERROR makes the compiler's and objtool's fatal; the others only say it
+builds_clean() {	# NAME
+	"$top/scripts/build" "$src" "$1" && ! grep -i 'warning:' "$dir/$1.log"
+}
+
+# guest NAME JOB OPTION...: boot the kernel NAME, with the commands of stdin for
+# a job
+guest() {
+	kernel=$1 job=$2
+	shift 2
+	rm -rf "$job" && mkdir -p "$job" &&
+	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1 TMPDIR=/disk'; cat; } >"$job/run" &&
+	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
+	"$top/scripts/boot" "$@" "$job"
+}
+
+run_programs() {	# KERNEL JOB PROGRAM...
+	kernel=$1 job=$2
+	shift 2
+	guest "$kernel" "$job" -d 512 <<EOF
+for program in $*; do
+	echo "selftests: trap: \$program"
+	$tests/\$program
+done >/job/tap 2>&1
+EOF
+}
+
+# tap FILE: what the programs printed. The kselftest's runner puts "# " before
+# that, and adds results of its own
+tap() {
+	if grep -q '^# selftests: trap: ' "$1"; then
+		sed -n 's/^# //p' "$1"
+	else
+		cat "$1"
+	fi
+}
+
+# What a machine or a program cannot do is known; all else has to be tested
+may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms'
+known_skip() {	# KERNEL TEST: REASON
+	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
+	case "$1: $2" in
+	i386:' kernel #CP: '* | *64:' vmalloc: not on this machine' | debug:' vmalloc: not on this machine' | \
+	i386:*': this machine has none' | i386:*': this machine executes it' | i386:*': this machine has no protection keys' | \
+	i386:*': this kernel cannot write-protect by userfaultfd')
+		return 0 ;;
+	esac
+	return 1
+}
+
+# report NAME JOB PROGRAMS: a result for each of the tests in JOB/tap, which is of
+# so many programs
+report() {
+	tap "$2/tap" >"$2/inner" || : >"$2/inner"
+	awk '/^selftests: trap: / { program = $3 }
+		/^(not )?ok [0-9]+ / { print program " " $0 }' "$2/inner" >"$2/results"
+	while read -r program line; do
+		what=$(echo "$line" | sed 's/^\(not \)\{0,1\}ok [0-9]* *\(# SKIP \)\{0,1\}//')
+		case $line in
+		'not ok'*)
+			fail "$1, $program: $what" ;;
+		*'# SKIP'*)
+			if known_skip "$1" "$what"; then
+				skip "$1, $program: ${what%: *}" "${what##*: }"
+			else
+				fail "$1, $program: skipped, $what"
+			fi ;;
+		*)
+			pass "$1, $program: $what" ;;
+		esac
+	done <"$2/results"
+	check "$1: as many results as planned, and not none" all_there "$2" "$3"
+}
+all_there() {
+	plans=$(grep -cE '^1\.\.[1-9][0-9]*$' "$1/inner")
+	planned=$(awk -F '[.][.]' '/^1[.][.][0-9]+$/ { n += $2 } END { print n + 0 }' "$1/inner")
+	echo "$plans programs of $2, $planned planned, $(wc -l <"$1/results") there"
+	! grep '^Bail out!' "$1/inner" && [ "$plans" = "$2" ] &&
+	[ "$planned" = "$(wc -l <"$1/results")" ]
+}
+
+# Raising #NM and #CP in kernel mode makes a warning each, a busy host makes NMI
+# handlers slow, and nothing else may be there
+console_clean() {
+	! grep -aE 'WARNING:|BUG:|Oops|INFO: |possible (recursive|circular)|suspicious RCU' "$1" |
+		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection)\+|INFO: NMI handler .* took too long' |
+		grep .
+}
+
+# work_tree DIR COMMIT: a work tree of the patched source's repository, as it is in
+# COMMIT
+work_tree() {
+	commit=$(plain_git -C "$src" rev-parse --verify "$2") || return 1
+	plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 || rm -rf "$1"
+	[ -d "$1" ] || {
+		mkdir -p "$(dirname "$1")" && plain_git -C "$src" worktree prune &&
+		plain_git -C "$src" worktree add -f --detach "$1" "$commit"
+	} || return 1
+	plain_git -C "$1" checkout -q -f --detach "$commit"
+}

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check
+# The guest with lockdep and the like: it boots, passes the tests of the kselftest,
+# and has no complaint. A part of scripts/check.
+
+# Page faults that leave an oops or the like on the console: on the kernel that has
+# KFENCE
+oopses_of_faults() {
+	! guest debug "$logs/faults" <<EOF || { echo "no oops"; return 1; }
+$tests/pagefault_outcome kfence oops-survived oops >/job/tap 2>&1
+EOF
+	cat "$logs/faults/tap"
+	[ "$(grep -c '^ok ' "$logs/faults/tap")" = 3 ] && ! grep -q SKIP "$logs/faults/tap"
+}
+
+export TIMEOUT=900
+check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard \
+	trap_input pagefault_outcome pagefault_count pagefault_input
+report debug "$logs/debug" 6
+check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
+check 'debug: KFENCE and oopses in page faults are told' oopses_of_faults
+unset TIMEOUT

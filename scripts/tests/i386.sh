@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check
+# The guest of 32 bit: it boots, and passes the tests of the kselftest. A part of
+# scripts/check.
+
+# Where there is no shell of 32 bit, init runs the tests
+programs_32() {	# JOB PROGRAM...
+	job=$1
+	shift
+	rm -rf "$job" && mkdir -p "$job" &&
+	for program in "$@"; do
+		echo "$tests/${program}_32"
+	done >"$job/tests" &&
+	"$top/scripts/boot" -k "$dir/i386" "$job" && cp "$job/init" "$job/run"
+}
+
+export TIMEOUT=900
+check 'i386: there is a job for its guest' programs_32 "$logs/i386" trap_events trap_guard \
+	trap_input pagefault_outcome pagefault_count pagefault_input
+check 'i386: the guest boots and runs the kselftest' "$top/scripts/boot" -d 512 "$logs/i386"
+report i386 "$logs/i386" 6
+check 'i386: no splat on the console' console_clean "$logs/i386/console.log"
+unset TIMEOUT
