@@ -29,12 +29,12 @@ TRACE_DEFINE_ENUM(FAULT_FLAG_VMA_LOCK);
 /*
  * Fires when handle_mm_fault() was called without registers, for a page fault that
  * no CPU has raised: by get_user_pages(), which is what O_DIRECT,
- * process_vm_readv(), ptrace() and KVM use, by fixup_user_fault(), KSM, HMM and
- * IOMMUs; on UML and 32-bit SPARC by all. The faults that a CPU raises have
- * pagefault_entry and pagefault_exit instead, on x86. An outcome
- * of MINOR or MAJOR is counted by getrusage() of the current task, whosever
- * memory it was; RETRY is not: another call follows, unless the caller gives up.
- * A call that was under way when the event was switched on does not fire it.
+ * process_vm_readv(), ptrace() and KVM use, by fixup_user_fault(), KSM, HMM,
+ * IOMMUs and others; on UML by all. The faults that a CPU raises have
+ * pagefault_entry and pagefault_exit instead, on x86. An outcome of MINOR or MAJOR
+ * is counted by getrusage() of the current task, whosever memory it was; RETRY is
+ * not: another call follows, unless the caller gives up. A call that was under way
+ * when the event was switched on does not fire it.
  *
  * @address:	address that is to be accessed, in the mm that the caller has
  * @duration:	ns in handle_mm_fault()

@@ -7,7 +7,9 @@
  * here: the architecture has those of the faults that trap, see pagefault.h,
  * and mm/memory.c has that of the others, see pagefault_notrap.h.
  */
+#include <linux/hugetlb_inline.h>
 #include <linux/mm.h>
+#include <linux/shmem_fs.h>
 #include <linux/signal.h>
 #include <linux/timekeeping.h>
 
@@ -43,8 +45,8 @@
  * @PAGEFAULT_ERRATA:		the CPU should not have faulted
  * @PAGEFAULT_KFENCE:		handled by KFENCE
  * @PAGEFAULT_BPF_ARENA:	an access of a BPF program to its arena
- * @PAGEFAULT_OOPS:		oops that the task survived, see notify_die().
- *				Else the fault does not end
+ * @PAGEFAULT_OOPS:		oops for want of a fixup, which the task survived,
+ *				see notify_die(). Else the fault does not end
  *
  * A signal was sent, its si_addr is the address of the fault:
  * @PAGEFAULT_SIGBUS:		SIGBUS, BUS_ADRERR
@@ -87,16 +89,17 @@ enum pagefault_outcome {
  * enum pagefault_flags - What is known of a page fault besides its outcome
  * @PAGEFAULT_ANON:		in anonymous memory
  * @PAGEFAULT_FILE:		in a mapped file
- * @PAGEFAULT_SHMEM:		in shared memory: shmem, tmpfs, memfd
+ * @PAGEFAULT_SHMEM:		in shared memory: shmem, tmpfs, memfd, System V
  * @PAGEFAULT_HUGETLB:		in hugetlb memory
  * @PAGEFAULT_COW:		a private page took the place of another one
  * @PAGEFAULT_SWAPIN:		the page was in swap or in the swap cache
  * @PAGEFAULT_COMPLETED:	handle_mm_fault() dropped the lock and completed
- * @PAGEFAULT_RETRIED_VMA:	handle_mm_fault() had to be called again after it
- *				gave up the per-VMA lock
- * @PAGEFAULT_RETRIED_MMAP:	... after it gave up the mmap lock
+ * @PAGEFAULT_RETRIED_VMA:	handle_mm_fault() gave up the per-VMA lock, and had
+ *				to be called again
+ * @PAGEFAULT_RETRIED_MMAP:	... the mmap lock, ...
  *
- * One of the first four, or none, if there is no mapping or a special one.
+ * One of the first four, of the VMA that handle_mm_fault() was called for last; or
+ * none, if it was not called, or for a special mapping.
  */
 enum pagefault_flags {
 	PAGEFAULT_ANON		= 0x001,
@@ -185,9 +188,12 @@ static inline unsigned int pagefault_vma_flags(struct vm_area_struct *vma)
 		return PAGEFAULT_HUGETLB;
 	if (vma_is_anonymous(vma))
 		return PAGEFAULT_ANON;
-	if (vma_is_shmem(vma))
+	if (!vma->vm_file)
+		return 0;
+	/* Not vma_is_shmem(): System V shared memory has operations of its own */
+	if (shmem_mapping(vma->vm_file->f_mapping))
 		return PAGEFAULT_SHMEM;
-	return vma->vm_file ? PAGEFAULT_FILE : 0;
+	return PAGEFAULT_FILE;
 }
 
 /**

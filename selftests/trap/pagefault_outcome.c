@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -357,6 +358,24 @@ static void test_shmem(void)
 	access_test("shared memory", p, WRITE_IT, &(struct expect){
 		.outcome = "MINOR", .error_code = WRITE | USER,
 		.flags = SHMEM, .flags_mask = ALL_FLAGS & ~COMPLETED });
+}
+
+static void test_sysv(void)
+{
+	const char *name = "shared memory, System V";
+	int id = shmget(IPC_PRIVATE, page_size, 0600);
+	char *p = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	if (p == (void *)-1) {
+		ksft_test_result_skip("%s: %s\n", name, strerror(errno));
+		return;
+	}
+	access_test(name, p, WRITE_IT, &(struct expect){
+		.outcome = "MINOR", .error_code = WRITE | USER,
+		.flags = SHMEM, .flags_mask = ALL_FLAGS & ~COMPLETED });
+	shmdt(p);
 }
 
 static void test_hugetlb(void)
@@ -939,13 +958,14 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return test_named(argc - 1, argv + 1);
 
-	ksft_set_plan(35);
+	ksft_set_plan(36);
 	catch(SIGSEGV);
 	catch(SIGBUS);
 	catch(SIGUSR1);
 	test_anonymous();
 	test_fork();
 	test_shmem();
+	test_sysv();
 	test_hugetlb();
 	test_files();
 	test_sigsegv();

@@ -956,12 +956,13 @@ static void test_nmi_in_probe(void)
 
 	f = open_trace(instance, -1);
 	while (next_event(f, &e)) {
-		probed += e.user;
 		if (e.vector == NMI && !e.user)
 			unbalanced += e.exit ? -1 : (nmis++, 1);
 		else if (e.vector == PF && !e.user &&
 			 !strcmp(e.ip, e.exit ? t.exit_ip : t.entry_ip))
 			unbalanced += e.exit ? -1 : (faults++, 1);
+		else
+			probed++;
 	}
 	fclose(f);
 	ksft_print_msg("%d NMIs and %d page faults in %d probes, %lu suppressed\n",
