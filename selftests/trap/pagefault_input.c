@@ -73,7 +73,7 @@ struct counts {
 	struct pagefault last;
 };
 
-/* What there is, and how many exits have an outcome other than @outcome */
+/* What there is; and, unless NULL, how many exits have an outcome but @outcome */
 static struct counts count(const char *outcome)
 {
 	struct counts c = { .shortest = ~0ULL };
@@ -88,7 +88,7 @@ static struct counts count(const char *outcome)
 		}
 		c.exits++;
 		c.unknown += !r.known;
-		c.wrong += !!strcmp(r.outcome, outcome);
+		c.wrong += outcome && strcmp(r.outcome, outcome);
 		if (r.known && r.duration < c.shortest)
 			c.shortest = r.duration;
 		if (r.duration > c.longest)

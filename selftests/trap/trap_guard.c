@@ -120,6 +120,18 @@ static bool watch_faults(bool on)
 	       !put(instance, "events/exceptions/page_fault_kernel/enable", "%d", on);
 }
 
+/*
+ * After a fork(), the kernel's first write of a signal frame is a page fault, in
+ * kernel mode, that no probe has raised
+ */
+static void __attribute__((noinline)) touch_stack(void)
+{
+	volatile char stack[32768];
+
+	for (size_t i = 0; i < sizeof(stack); i += 1024)
+		stack[i] = 1;
+}
+
 /* Raise @rounds INT3s with the events on in @instance */
 static struct outcome measure(const char *instance, int rounds)
 {
@@ -128,6 +140,7 @@ static struct outcome measure(const char *instance, int rounds)
 	char filter[64];
 
 	mine(filter, sizeof(filter));
+	touch_stack();
 	before = suppressed();
 	trace_on(instance, filter);
 	for (int i = 0; i < rounds; i++)

@@ -63,9 +63,9 @@ static __always_inline void trap_trace_exit(struct pt_regs *regs,
 		__trap_trace_exit(regs, vector, error_code);
 }
 
-#ifdef CONFIG_TRACEPOINTS
-
 DECLARE_STATIC_KEY_FALSE(trap_trace_key);
+
+#ifdef CONFIG_TRACEPOINTS
 
 struct task_struct *__trap_trace_nmi_enter(struct pt_regs *regs,
 					   unsigned int vector);
