@@ -375,7 +375,8 @@ static void test_sysv(void)
 	/* Its vm_operations may want the mmap lock */
 	access_test(name, p, WRITE_IT, &(struct expect){
 		.outcome = "MINOR", .error_code = WRITE | USER,
-		.flags = SHMEM, .flags_mask = ALL_FLAGS & ~(COMPLETED | RETRIED_VMA) });
+		.flags = SHMEM,
+		.flags_mask = ALL_FLAGS & ~(COMPLETED | RETRIED_VMA | RETRIED_MMAP) });
 	shmdt(p);
 }
 
