@@ -98,7 +98,8 @@ console_clean() {
 # COMMIT
 work_tree() {
 	commit=$(plain_git -C "$src" rev-parse --verify "$2") || return 1
-	plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 || rm -rf "$1"
+	{ [ -e "$1/.git" ] && plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1; } ||
+		rm -rf "$1"
 	[ -d "$1" ] || {
 		mkdir -p "$(dirname "$1")" && plain_git -C "$src" worktree prune &&
 		plain_git -C "$src" worktree add -f --detach "$1" "$commit"

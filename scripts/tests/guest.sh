@@ -137,6 +137,7 @@ check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
 check 'event filters take the names that the events print' filter_names
 check 'page faults of MMIO are told' mmio_faults
 check 'the guest runs the recipes of the documentation' recipes
+[ -f "$logs/recipes/tap" ] || exit 1
 while read -r line; do
 	case $line in
 	'not ok'*)	fail "$(echo "$line" | sed 's/^not ok [0-9]* - //')" ;;

@@ -20,7 +20,7 @@ prices() {
 	printf '%s\n' 'dir /dev 755 0 0' 'nod /dev/console 600 0 0 c 5 1' \
 		"file /init $2/init 755 0 0" |
 		"$dir/$1/usr/gen_init_cpio" - >"$2/initrd" &&
-	timeout 300 qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off \
+	timeout --foreground 300 qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off \
 		-cpu max,vendor=GenuineIntel -smp 1 -m 512 -nodefaults -display none \
 		-no-reboot -kernel "$dir/$1/arch/x86/boot/bzImage" -initrd "$2/initrd" \
 		-serial "file:$2/console.log" -append "console=ttyS0 panic=-1 norandmaps $3" \

@@ -11,11 +11,8 @@ patches_of_sources() {
 	else
 		# Another source package: its blobs and line numbers differ
 		for dir in "$patches" "$logs/patches"; do
-			(cd "$dir" && sed 's/^A part of
-# scripts/check. .* A part of
-# scripts/check./A part of
-# scripts/check./; /^index /d; /^Base: /d' ./*) \
-				>"$logs/normal.$(basename "$(dirname "$dir")")"
+			(cd "$dir" && sed 's/^@@ .* @@/@@/; /^index /d; /^Base: /d' ./*) \
+				>"$logs/normal.$(basename "$(dirname "$dir")")" || return 1
 		done
 		diff "$logs/normal.patches" "$logs/normal.check"
 	fi

@@ -81,7 +81,7 @@ void __trap_trace_nmi_exit(struct pt_regs *regs, unsigned int vector,
  * none of its doing, so they and the traps that they raise are to be traced
  * all the same.
  *
- * A single static branch while both events are disabled.
+ * A single static branch while no event is registered that uses the guard.
  *
  * Context: As for trap_trace_entry().
  *
@@ -101,9 +101,9 @@ trap_trace_nmi_enter(struct pt_regs *regs, unsigned int vector)
  * @vector:	X86_TRAP_NMI or X86_TRAP_MC
  * @outer:	What trap_trace_nmi_enter() returned
  *
- * A single static branch while both events are disabled. It may have been
- * switched off since trap_trace_nmi_enter(), but the interrupted probe goes on
- * and the other event may still be enabled: @outer has to be put back.
+ * A single static branch while no event is registered that uses the guard. It may
+ * have been switched off since trap_trace_nmi_enter(), but the interrupted probe
+ * goes on and another event may still be enabled: @outer has to be put back.
  *
  * Context: As for trap_trace_exit().
  */
