@@ -124,9 +124,23 @@ const char *make_instance(const char *name)
 	ksft_exit_fail_msg("too many instances\n");
 }
 
+/*
+ * After a fork(), the kernel's first write of a signal frame is a page fault, in
+ * kernel mode, that no probe has raised
+ */
+static void touch_stack(void)
+{
+	char *frame = __builtin_frame_address(0);
+
+	/* To OR with 0 is to write, and leaves all as it is */
+	for (size_t i = 1; i <= 32; i++)
+		asm volatile("orb $0, (%0)" : : "r" (frame - i * 1024) : "memory", "cc");
+}
+
 /* trace_on - Both events, as far as @filter lets them through */
 void trace_on(const char *instance, const char *filter)
 {
+	touch_stack();
 	must(put(instance, "trace", " "), "trace");
 	must(put(instance, "events/trap/filter", "%s", filter), filter);
 	must(put(instance, "events/trap/enable", "1"), "enable");

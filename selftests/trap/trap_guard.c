@@ -120,19 +120,6 @@ static bool watch_faults(bool on)
 	       !put(instance, "events/exceptions/page_fault_kernel/enable", "%d", on);
 }
 
-/*
- * After a fork(), the kernel's first write of a signal frame is a page fault, in
- * kernel mode, that no probe has raised
- */
-static void touch_stack(void)
-{
-	char *frame = __builtin_frame_address(0);
-
-	/* To OR with 0 is to write, and leaves all as it is */
-	for (size_t i = 1; i <= 32; i++)
-		asm volatile("orb $0, (%0)" : : "r" (frame - i * 1024) : "memory", "cc");
-}
-
 /* Raise @rounds INT3s with the events on in @instance */
 static struct outcome measure(const char *instance, int rounds)
 {
@@ -141,7 +128,6 @@ static struct outcome measure(const char *instance, int rounds)
 	char filter[64];
 
 	mine(filter, sizeof(filter));
-	touch_stack();
 	before = suppressed();
 	trace_on(instance, filter);
 	for (int i = 0; i < rounds; i++)
