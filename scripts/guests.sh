@@ -95,14 +95,20 @@ console_clean() {
 }
 
 # work_tree DIR COMMIT: a work tree of the patched source's repository, as it is in
-# COMMIT
+# COMMIT. Its files are links to those of the source where they are the same: git
+# replaces a file that it changes, and builds leave the source alone. The index comes
+# last, so a tree without one is not whole.
 work_tree() {
 	commit=$(plain_git -C "$src" rev-parse --verify "$2") || return 1
-	{ [ -e "$1/.git" ] && plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1; } ||
-		rm -rf "$1"
-	[ -d "$1" ] || {
-		mkdir -p "$(dirname "$1")" && plain_git -C "$src" worktree prune &&
-		plain_git -C "$src" worktree add -f --detach "$1" "$commit"
-	} || return 1
+	if ! plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 ||
+	   ! [ -f "$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index)" ]; then
+		rm -rf "$1" && mkdir -p "$(dirname "$1")" &&
+		plain_git -C "$src" worktree prune &&
+		plain_git -C "$src" worktree add -q -f --detach --no-checkout "$1" HEAD &&
+		find "$src" -mindepth 1 -maxdepth 1 ! -name .git -exec cp -al -t "$1" {} + &&
+		cp "$src/.git/index" "$1.index" &&
+		mv "$1.index" "$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index)" ||
+			return 1
+	fi
 	plain_git -C "$1" checkout -q -f --detach "$commit"
 }

@@ -62,7 +62,8 @@ round_trip() {
 	copy=$logs/round-trip
 	rm -rf "$copy" && mkdir "$copy" &&
 	(cd "$top" && tar -cf - --exclude=./build --exclude=./.git .) | tar -xf - -C "$copy" &&
-	"$top/scripts/test-edits" "$copy" "$base"
+	"$top/scripts/test-edits" "$copy" "$base" &&
+	rm -rf "$copy"
 }
 
 # The house
