@@ -4,18 +4,23 @@
 # What a user gives on the command line reaches the scripts as it was typed
 override CMD := $(value CMD)
 override KERNEL_TREE := $(value KERNEL_TREE)
-export CMD KERNEL_TREE BASE CACHE NO_INSTALL TIMEOUT TRACE_LINES
+override ONLY := $(value ONLY)
+export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL TIMEOUT TRACE_LINES
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell check series tree edits clean distclean
+.PHONY: help run shell check check-all series tree edits clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
+	@echo
+	@echo "The parts of make check-all, each of which can be run alone:"
+	@sed -sn '3s/^# \([a-z0-9]*\): \(.*\)/  make check-\1	\2/p' scripts/tests/*.sh | expand -t 24
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  KERNEL_TREE=DIR       run, shell: HEAD of that git tree, which is left alone"
+	@echo "  ONLY='NAME'           check-PART: only tests whose name begins so"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
 	@echo "  CACHE=DIR             downloads, base trees, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
@@ -28,8 +33,14 @@ run:		## boot the patched kernel, run a program there, show its traps
 shell:		## the same guest, with a shell on this terminal
 	@scripts/run shell
 
-check:		## all tests: series, git am, checkpatch, build, boot, kselftest
-	@scripts/check
+check:		## the tests for every change: series, builds, boots, kselftests
+	@TRAP_FAST=1 scripts/check fast
+
+check-all:	## all tests there are, which takes hours
+	@scripts/check all
+
+check-%:
+	@scripts/check $*
 
 series:		## make patches/BASE from the sources
 	@scripts/series $(BASE)

@@ -5,9 +5,44 @@
 
 tests=$build/kselftest/trap
 
+# build_kernel NAME: of the source without the series, if the name ends in "-base".
+# Another part may want the same kernel at the same time
+build_kernel() {
+	(
+		flock 8
+		case $1 in
+		*-base)	work_tree "$dir/src-base" base && "$top/scripts/build" "$dir/src-base" "$1" ;;
+		*)	"$top/scripts/build" "$src" "$1" ;;
+		esac
+	) 8>>"$dir/$1.lock"
+}
+
 # WERROR makes the compiler's and objtool's fatal; the others only say it
 builds_clean() {	# NAME
-	"$top/scripts/build" "$src" "$1" && ! grep -i 'warning:' "$dir/$1.log"
+	build_kernel "$1" && ! grep -i 'warning:' "$dir/$1.log"
+}
+
+# The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it
+build_kselftest() (
+	flock 8
+	head=$(plain_git -C "$src" rev-parse HEAD)
+	[ "$(cat "$build/kselftest/built" 2>/dev/null)" != "$head" ] || exit 0
+	make -s -C "$src" O="$dir/kselftest" headers &&
+	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
+		INSTALL_PATH="$build/kselftest" && [ -x "$tests/trap_events_32" ] &&
+	echo "$head" >"$build/kselftest/built"
+) 8>>"$dir/kselftest.lock"
+
+# kernels NAME...: what a part needs before it begins: these kernels, and the kselftest.
+# In a run of all parts they are there: the part "builds" has made them.
+kernels() {
+	for kernel in "$@"; do
+		build_kernel "$kernel" >"$logs/$this.kernels" 2>&1 && continue
+		fail "the kernel $kernel is there (log: $logs/$this.kernels)"
+		exit
+	done
+	build_kselftest >"$logs/$this.kernels" 2>&1 ||
+		{ fail "the kselftest is there (log: $logs/$this.kernels)"; exit; }
 }
 
 # guest NAME JOB OPTION...: boot the kernel NAME, with the commands of stdin for
@@ -19,6 +54,22 @@ guest() {
 	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1 TMPDIR=/disk'; cat; } >"$job/run" &&
 	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
 	"$top/scripts/boot" "$@" "$job"
+}
+
+# kselftest_programs: what the kselftest runs if asked for no program
+kselftest_programs() {
+	sed -n 's/^trap://p' "$build/kselftest/kselftest-list.txt"
+}
+
+# programs KERNEL PROGRAM...: those that ONLY asks for
+programs() {
+	case ${ONLY:-} in
+	"$1, "*)
+		echo "${ONLY#*, }" ;;
+	*)
+		shift
+		echo "$*" ;;
+	esac
 }
 
 run_programs() {	# KERNEL JOB PROGRAM...
@@ -58,11 +109,14 @@ known_skip() {	# KERNEL TEST: REASON
 # report NAME JOB PROGRAMS: a result for each of the tests in JOB/tap, which is of
 # so many programs
 report() {
+	selected "$1" || return 0
+	for_all=$group
 	tap "$2/tap" >"$2/inner" || : >"$2/inner"
 	awk '/^selftests: trap: / { program = $3 }
 		/^(not )?ok [0-9]+ / { print program " " $0 }' "$2/inner" >"$2/results"
 	while read -r program line; do
 		what=$(echo "$line" | sed 's/^\(not \)\{0,1\}ok [0-9]* *\(# SKIP \)\{0,1\}//')
+		group="$1, $program"
 		case $line in
 		'not ok'*)
 			fail "$1, $program: $what" ;;
@@ -76,6 +130,7 @@ report() {
 			pass "$1, $program: $what" ;;
 		esac
 	done <"$2/results"
+	group=$for_all
 	check "$1: as many results as planned, and not none" all_there "$2" "$3"
 }
 all_there() {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The commands that a user gives, and what they do with bad input. A part of
-# scripts/check.
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# commands: what the commands that a user gives say and do, with bad input as well
 
 demo() {
 	"$top/scripts/run" &&

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The guest with lockdep and the like: it boots, passes the tests of the kselftest,
-# and has no complaint. A part of scripts/check.
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# debug: the kselftest on a kernel with lockdep and the like, which is not to complain
+
+kernels debug
 
 # Page faults that leave an oops or the like on the console: on the kernel that has
 # KFENCE
@@ -14,9 +15,12 @@ EOF
 }
 
 export TIMEOUT=900
-check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" trap_events trap_guard \
-	trap_input pagefault_outcome pagefault_count pagefault_input
-report debug "$logs/debug" 6
+# shellcheck disable=SC2046 # a list
+set -- $(programs debug trap_events trap_guard trap_input pagefault_outcome pagefault_count pagefault_input)
+group=debug
+check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" "$@"
+report debug "$logs/debug" $#
 check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
-check 'debug: KFENCE and oopses in page faults are told' oopses_of_faults
+group=''
+check 'KFENCE and oopses in page faults are told' oopses_of_faults
 unset TIMEOUT

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The guest of 32 bit: it boots, and passes the tests of the kselftest. A part of
-# scripts/check.
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# i386: the kselftest on a kernel of 32 bit
+
+kernels i386
 
 # Where there is no shell of 32 bit, init runs the tests
 programs_32() {	# JOB PROGRAM...
@@ -15,9 +16,12 @@ programs_32() {	# JOB PROGRAM...
 }
 
 export TIMEOUT=900
-check 'i386: there is a job for its guest' programs_32 "$logs/i386" trap_events trap_guard \
-	trap_input pagefault_outcome pagefault_count pagefault_input
+# shellcheck disable=SC2046 # a list
+set -- $(programs i386 trap_events trap_guard trap_input pagefault_outcome pagefault_count pagefault_input)
+group=i386
+check 'i386: there is a job for its guest' programs_32 "$logs/i386" "$@"
 check 'i386: the guest boots and runs the kselftest' "$top/scripts/boot" -d 512 "$logs/i386"
-report i386 "$logs/i386" 6
+report i386 "$logs/i386" $#
 check 'i386: no splat on the console' console_clean "$logs/i386/console.log"
+group=''
 unset TIMEOUT

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# What the page fault events cost while they are off: the kernel with the series
-# against the one without it, in instructions. A part of scripts/check.
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# price: the instructions that the events cost while they are off
+
+kernels price price-base
 
 # The static branches on the way of each kind of page fault, an instruction each: one
 # at its beginning, one at its end; where the mm is asked, pagefault_exit and
@@ -49,6 +50,7 @@ on_is_seen() {
 	prices price "$logs/price-on" pagefault_exit && ! off "$logs/price-on/prices"
 }
 
+group=price
 check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" ''
 check 'price: and with it' prices price "$logs/price" ''
 check 'price: off is next to nothing' off "$logs/price/prices"

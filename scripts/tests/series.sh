@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check
-# The series and the house: nothing here needs a kernel that was built. A part of
-# scripts/check.
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# series: that the patches are what the sources give, and checkers on them
 
 # The series
 patches_of_sources() {
