@@ -6,8 +6,8 @@
  * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
  * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
  * program to run, /job/status gets its wait status, and what else it leaves in
- * /job stays on the host. A disk, if there is one, is at /disk. "interactive" on the kernel's command line gives the
- * job the console for a controlling terminal.
+ * /job stays on the host. A disk, if there is one, is at /disk. "interactive" on the
+ * kernel's command line gives the job the console for a controlling terminal.
  *
  * As /job/run itself, for a guest that cannot run the host's shell, it runs the
  * programs that are listed in /job/tests, a line each, and puts what they print
@@ -67,7 +67,7 @@ static int has_word(const char *file, const char *word)
 	buf[n] = '\0';
 	fclose(f);
 
-	for (char *w = strtok(buf, " \n"); w; w = strtok(NULL, " \n"))
+	for (char *w = strtok(buf, "\n "); w; w = strtok(NULL, "\n "))
 		if (!strcmp(w, word))
 			return 1;
 	return 0;

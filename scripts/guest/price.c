@@ -115,7 +115,7 @@ static void price(const char *kind, void (*fault)(long i))
 		}
 	}
 	qsort(ticks, ROUNDS * PAGES, sizeof(*ticks), by_size);
-	printf("price %s %u\n", kind, ticks[ROUNDS * PAGES / 2]);
+	printf("%s %s %u\n", __func__, kind, ticks[ROUNDS * PAGES / 2]);
 }
 
 static void map_file(void)

@@ -50,29 +50,30 @@ static char *map(int flags, int fd, size_t size)
 	return p;
 }
 
-__attribute__((noinline)) void write_pages(char *p)
+void write_pages(char *p)
 {
 	for (int i = 0; i < PAGES; i++)
 		asm volatile("movb $1, (%0)" : : "r" (p + i * PAGE) : "memory");
 }
 
-__attribute__((noinline)) void read_nothing(const char *p)
+void read_nothing(const char *p)
 {
 	if (!sigsetjmp(after_signal, 1))
 		asm volatile("movb (%0), %%al" : : "r" (p) : "eax", "memory");
 }
 
 /* By get_user_pages() */
-__attribute__((noinline)) void have_read(char *p)
+void have_read(char *p)
 {
 	struct iovec from = { p, 1 };
-	struct iovec to = { (char[1]){ 0 }, 1 };
+	char byte = 0;
+	struct iovec to = { &byte, 1 };
 
 	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
 		die("process_vm_readv");
 }
 
-__attribute__((noinline)) void read_file(const char *p)
+void read_file(const char *p)
 {
 	for (int i = 0; i < FILE_PAGES; i += STEP)
 		asm volatile("movb (%0), %%al" : : "r" (p + i * PAGE) : "eax", "memory");

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check
+# style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling
+
+checkpatch() (
+	# The kernel's own python scripts want Debian's python. <linux/nmi.h> has
+	# what <asm/nmi.h> has in some configurations only; and MAINTAINERS has
+	# the folder of the file that the patch for the filters adds
+	ignore=ARCH_INCLUDE_LINUX
+	case $1 in *-tracing-Accept-*) ignore=$ignore,FILE_PATH_CHANGES ;; esac
+	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl \
+		--strict --ignore "$ignore" --no-summary --terse --show-types \
+		"$patches/$1" >"$logs/cp.out"
+	status=$?
+	cat "$logs/cp.out"
+	[ ! -s "$logs/cp.out" ] && [ $status = 0 ]
+)
+checkpatch_programs() (
+	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts -name '*.c' -exec \
+		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
+		--show-types -f {} + >"$logs/cp.programs"
+	status=$?
+	cat "$logs/cp.programs"
+	[ ! -s "$logs/cp.programs" ] && [ $status = 0 ]
+)
+
+spdx() {
+	(cd "$top" && git ls-files -co --exclude-standard) >"$logs/files"
+	! (cd "$top" && grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' \
+		-e '/settings$' -e '/cover$' "$logs/files" |
+		xargs grep -L 'SPDX-License-Identifier: GPL-2.0') | grep .
+}
+shell_scripts() (
+	cd "$top" && git ls-files -co --exclude-standard |
+		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x
+)
+spelling() (
+	# "Reenabled" is a word of the kernel's, around our hunks
+	cd "$top" && codespell -L ist,erro,reenabled README.md Documentation selftests scripts \
+		include-trace-events arch-x86-hooks
+)
+kernel_doc() (
+	set -- $(plain_git -C "$src" diff --name-only base HEAD -- '*.[ch]' | grep -v ^tools/)
+	for tree in base HEAD; do
+		mkdir -p "$logs/kernel-doc.$tree" && cd "$logs/kernel-doc.$tree" &&
+		plain_git -C "$src" ls-tree -r --name-only "$tree" -- "$@" >../kernel-doc.files &&
+		xargs git -C "$src" archive "$tree" -- <../kernel-doc.files | tar -xf - &&
+		PATH=/usr/bin:/bin xargs "$src/scripts/kernel-doc" -none -Wall \
+			<../kernel-doc.files 2>&1 | sed 's/:[0-9][0-9]* /: /' |
+			sort >"../kernel-doc.$tree.out" || exit 1
+	done
+	wc -l "$logs/kernel-doc.base.out" "$logs/kernel-doc.HEAD.out"
+	! comm -13 "$logs/kernel-doc.base.out" "$logs/kernel-doc.HEAD.out" | grep .
+)
+documentation() {
+	for rst in "$top"/Documentation/*.rst; do
+		PATH=/usr/bin:/bin rst2html --halt=2 "$rst" >/dev/null || return 1
+	done
+}
+
+for file in $(list "$patches/series"); do
+	check "checkpatch --strict: ${file%.patch}" checkpatch "$file"
+done
+check 'checkpatch --strict on the programs of scripts/' checkpatch_programs
+check 'kernel-doc of what the series adds' kernel_doc
+check 'Documentation/ is valid reStructuredText' documentation
+check 'SPDX in every file' spdx
+check 'shellcheck' shell_scripts
+check 'codespell' spelling
