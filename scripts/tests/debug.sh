@@ -15,12 +15,6 @@ EOF
 }
 
 export TIMEOUT=900
-# shellcheck disable=SC2046 # a list
-set -- $(programs debug trap_events trap_guard trap_input pagefault_outcome pagefault_count pagefault_input)
-group=debug
-check 'debug: the guest boots and runs the kselftest' run_programs debug "$logs/debug" "$@"
-report debug "$logs/debug" $#
-check 'debug: no splat on the console' console_clean "$logs/debug/console.log"
-group=''
+passes_kselftest debug debug
 check 'KFENCE and oopses in page faults are told' oopses_of_faults
 unset TIMEOUT

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046,SC2086 # variables of scripts/check, lists
+# checkers: sparse, W=1, coccicheck, Sphinx, get_maintainer and spdxcheck, against the base
+#
+# What they say of the files that a patch touches is compared, without line numbers,
+# with what they say of these files in the base. What is new is a failure.
+
+work=$dir/checkers
+mkdir -p "$work"
+work_tree "$work/src" HEAD >"$logs/checkers.tree" 2>&1 || {
+	fail "there is a source for the checkers (log: $logs/checkers.tree)"
+	exit
+}
+wgit() { plain_git -C "$work/src" "$@"; }
+all_c=$(wgit diff --name-only base HEAD -- '*.c' | grep -v ^tools/)
+
+# Debian's sparse does not know __typeof_unqual__
+sparse='sparse -D__typeof_unqual__=__typeof__'
+
+# Lines without their place, and without the length of a text, in an order of their own
+normal() {
+	sed "s|$work/src/||g; s/:[0-9][0-9]*\(:[0-9]*\)\{0,1\}/:/g; s/[0-9]*-character/N-character/" |
+		sort -u
+}
+
+# What a tree in which no kernel is built needs for single objects
+configure() {
+	wgit checkout -q -f --detach "$1" &&
+	"$top/scripts/build" -c "$work/src" checkers "$top/scripts/config/foreign.config"
+}
+
+# objects FILES...: of these .c files, those of this tree, as objects; the one that is
+# included in another as that one
+objects() {
+	for file in "$@"; do
+		[ -f "$work/src/$file" ] || continue
+		case $file in
+		*/startup/sev-shared.c)	echo "${file%/*}/sev-startup.o" ;;
+		*)			echo "${file%.c}.o" ;;
+		esac
+	done
+}
+
+# compile OBJECT...: with W=1 and sparse. That each was checked is seen as well. An
+# error of sparse's, which the base has too, does not keep it from the next
+compile() {
+	CCACHE_DIR=$cache/ccache make -k -C "$work/src" O="$work/checkers" -j"$(nproc)" \
+		CC='ccache gcc' HOSTCC='ccache gcc' W=1 C=2 CHECK="$sparse" "$@" \
+		>"$logs/checkers.make" 2>&1
+	grep -E 'warning|error|note:' "$logs/checkers.make" | normal
+	for object in "$@"; do
+		grep -qE "^ +CHECK +(.*/)?${object%.o}\.c$" "$logs/checkers.make" ||
+			echo "$object: error: this was not checked"
+	done
+}
+compile_base() {
+	configure base && compile $(objects $all_c) >"$logs/compile.base.new" &&
+	! grep 'this was not checked' "$logs/compile.base.new" &&
+	mv "$logs/compile.base.new" "$logs/compile.base"
+}
+
+# Where a patch has no .c file of the kernel's, but a header: those that have most of it
+compile_patch() {	# COMMIT
+	[ -f "$logs/compile.base" ] || compile_base || return 1
+	configure "$1" || return 1
+	set -- $(wgit diff --name-only --diff-filter=AM "$1^" "$1" | grep -v ^tools/)
+	case " $* " in
+	*.c\ *)	;;
+	*.h\ *)	set -- arch/x86/kernel/traps.c arch/x86/mm/fault.c mm/memory.c ;;
+	esac
+	set -- $(printf '%s\n' "$@" | grep '\.c$')
+	set -- $(objects "$@")
+	compile "$@" | sort >"$logs/compile.patch"
+	echo "checked: $*"
+	! comm -13 "$logs/compile.base" "$logs/compile.patch" | grep .
+}
+
+# The semantic patches that have a report, and no part in OCaml, whose compiler is no
+# tool of this project. One that takes too long on the large files of mm/ is none.
+coccicheck() {	# TREE
+	wgit checkout -q -f --detach "$1" && cd "$work/src" &&
+	for cocci in $(find scripts/coccinelle -name '*.cocci' | sort); do
+		grep -q '^virtual report' "$cocci" || continue
+		! grep -q 'script:ocaml' "$cocci" || continue
+		PATH=/usr/bin:/bin timeout 120 spatch -D report --no-show-diff --very-quiet \
+			--no-includes --include-headers --cocci-file "$cocci" \
+			$(ls $all_c 2>/dev/null) >"$logs/spatch.out" 2>&1 &&
+		echo "$cocci ran" || echo "$cocci took too long, or failed"
+		sed "s|^|$cocci |" "$logs/spatch.out"
+	done | normal
+}
+cocci() {
+	(coccicheck base) >"$logs/cocci.base" && (coccicheck "$head") >"$logs/cocci.head" || return 1
+	sed -n 's/ ran$//p' "$logs/cocci.base" >"$logs/cocci.ran.base"
+	sed -n 's/ ran$//p' "$logs/cocci.head" | sort | comm -12 - "$logs/cocci.ran.base" >"$logs/cocci.ran"
+	for tree in base head; do
+		grep -Fwf "$logs/cocci.ran" "$logs/cocci.$tree" | grep -v ' ran$' >"$logs/cocci.$tree.said"
+	done
+	grep 'took too long' "$logs/cocci.base" "$logs/cocci.head"
+	echo "$(wc -l <"$logs/cocci.ran") semantic patches, complaints in base and series:"
+	wc -l "$logs/cocci.base.said" "$logs/cocci.head.said"
+	[ "$(wc -l <"$logs/cocci.ran")" -gt 40 ] &&
+	! comm -13 "$logs/cocci.base.said" "$logs/cocci.head.said" | grep .
+}
+
+# Of the folder alone, so labels elsewhere are missing, in the base as well
+sphinx() {
+	for commit in base "$head"; do
+		wgit checkout -q -f --detach "$commit" &&
+		rm -rf "$work/checkers/Documentation/output" || return 1
+		PATH=/usr/bin:/bin:/usr/sbin:/sbin make -C "$work/src" O="$work/checkers" htmldocs \
+			SPHINXDIRS=trace SPHINXOPTS=-q >"$logs/sphinx.make" 2>&1 ||
+			{ tail "$logs/sphinx.make"; return 1; }
+		grep -E 'WARNING|ERROR' "$logs/sphinx.make" | normal >"$logs/sphinx.$commit"
+	done
+	ls "$work"/checkers/Documentation/output/trace/events-trap.html \
+		"$work"/checkers/Documentation/output/trace/events-pagefault.html || return 1
+	wc -l "$logs/sphinx.base" "$logs/sphinx.$head"
+	! comm -13 "$logs/sphinx.base" "$logs/sphinx.$head" | grep .
+}
+
+# Somebody, and a list beside linux-kernel, for each file
+maintainers() (
+	cd "$work/src" && wgit checkout -q -f --detach "$head" || exit 1
+	bad=0
+	for file in $(wgit diff --name-only base HEAD); do
+		scripts/get_maintainer.pl --no-git --no-git-fallback -f "$file" >"$logs/maintainers" || exit 1
+		grep -qE '\((maintainer|supporter)' "$logs/maintainers" &&
+		grep -vE '^linux-kernel@' "$logs/maintainers" | grep -qE ' list' && continue
+		echo "$file: error: nobody, or no list"
+		cat "$logs/maintainers"
+		bad=1
+	done
+	exit $bad
+)
+# That each pattern of MAINTAINERS matches a file, and each section is in order
+maintainers_file() (
+	for commit in base "$head"; do
+		wgit checkout -q -f --detach "$commit" && cd "$work/src" || exit 1
+		for what in patterns sections; do
+			scripts/get_maintainer.pl --self-test=$what
+		done 2>&1 | normal >"$logs/self-test.$commit"
+	done
+	wc -l "$logs/self-test.base" "$logs/self-test.$head"
+	! comm -13 "$logs/self-test.base" "$logs/self-test.$head" | grep .
+)
+
+spdxcheck() (
+	cd "$work/src" && wgit checkout -q -f --detach "$head" &&
+	wgit diff --name-only --diff-filter=AM base HEAD | PATH=/usr/bin:/bin \
+		xargs python3 scripts/spdxcheck.py -v >"$logs/spdxcheck.out" 2>&1
+	status=$?
+	cat "$logs/spdxcheck.out"
+	[ $status = 0 ] && grep -qE 'Files checked: *[1-9]' "$logs/spdxcheck.out"
+)
+
+head=$(plain_git -C "$src" rev-parse HEAD)
+for commit in $(wgit rev-list --reverse "base..$head"); do
+	wgit diff --name-only "$commit^" "$commit" | grep -v ^tools/ | grep -q '\.[ch]$' || continue
+	check "sparse and W=1: $(wgit log -1 --format=%s "$commit")" compile_patch "$commit"
+done
+check 'coccicheck' cocci
+check 'Sphinx' sphinx
+check 'get_maintainer knows somebody for each file' maintainers
+check 'get_maintainer has no new complaint of MAINTAINERS' maintainers_file
+check 'spdxcheck' spdxcheck

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
+#
+# The warnings of the compiler and of objtool are errors here, but for allmodconfig.
+
+# x86 cannot do without perf events. If ever it can, this is to be built.
+possible() {	# NAME
+	[ "$1" != no-perf ] || ! grep -qE '^[[:space:]]+select PERF_EVENTS$' "$src/arch/x86/Kconfig"
+}
+
+# A kernel is not kept: what is built once more comes out of ccache
+built() {	# NAME
+	build_kernel "built/$1" && ! grep -i 'warning:' "$dir/built/$1.log"
+	status=$?
+	rm -rf "$dir/built/$1"
+	return $status
+}
+
+# The folders that the series touches, with all that there is in them, and no word of a
+# file that the series touches
+allmodconfig() (
+	out=$dir/built/allmodconfig
+	export CCACHE_DIR="$cache/ccache" CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=1
+	mkdir -p "$out"
+	kmake() { make -C "$src" O="$out" CC='ccache gcc' HOSTCC='ccache gcc' "$@"; }
+	if ! { kmake -s allmodconfig && "$src/scripts/config" --file "$out/.config" -d WERROR \
+		-d OBJTOOL_WERROR -e DEBUG_INFO_NONE -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
+		-d GCC_PLUGINS && kmake -s olddefconfig &&
+	       grep -x CONFIG_X86_TRAP_TEST=y "$out/.config" &&
+	       kmake -j"$(nproc)" arch/x86/ mm/ kernel/trace/; } >"$logs/allmodconfig.make" 2>&1
+	then
+		tail -n 5 "$logs/allmodconfig.make"
+		exit 1
+	fi
+	plain_git -C "$src" diff --name-only base HEAD -- '*.[chS]' |
+		sed 's/\.[cS]$/.[coS]/' >"$logs/allmodconfig.touched"
+	! grep -E 'warning:|error:' "$logs/allmodconfig.make" |
+		grep -f "$logs/allmodconfig.touched"
+	status=$?
+	rm -rf "$out"
+	exit $status
+)
+
+mkdir -p "$dir/built"
+for config in "$top"/scripts/config/built/*.config; do
+	name=$(basename "$config" .config)
+	if possible "$name"; then
+		check "configs: $name builds without a warning" built "$name"
+	else
+		skip "configs: $name builds without a warning" 'arch/x86/Kconfig selects PERF_EVENTS'
+	fi
+done
+check 'configs: allmodconfig of the touched folders, no warning of touched files' allmodconfig

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# rt: the kselftest on a kernel with PREEMPT_RT
+
+kernels rt
+export TIMEOUT=900
+passes_kselftest rt rt -c 4
