@@ -32,26 +32,46 @@
 
 static char instances[8][128];
 
-/* put - Write a line to a file: 0, or a negative error */
-int put(const char *dir, const char *file, const char *fmt, ...)
+static int write_to(const char *dir, const char *file, int flags, const char *fmt,
+		    va_list args)
 {
 	char path[256], text[512];
 	int fd, len, ret = 0;
-	va_list args;
 	ssize_t n;
 
-	va_start(args, fmt);
 	len = vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = open(path, O_WRONLY | O_TRUNC);
+	fd = open(path, O_WRONLY | flags);
 	if (fd < 0)
 		return -errno;
 	n = write(fd, text, len);
 	if (n != len)
 		ret = n < 0 ? -errno : -EIO;
 	close(fd);
+	return ret;
+}
+
+/* put - Write a line to a file: 0, or a negative error */
+int put(const char *dir, const char *file, const char *fmt, ...)
+{
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	ret = write_to(dir, file, O_TRUNC, fmt, args);
+	va_end(args);
+	return ret;
+}
+
+/* append - The same, where a file that is truncated loses what it has: kprobes, triggers */
+int append(const char *dir, const char *file, const char *fmt, ...)
+{
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	ret = write_to(dir, file, O_APPEND, fmt, args);
+	va_end(args);
 	return ret;
 }
 
@@ -122,6 +142,20 @@ const char *make_instance(const char *name)
 		return instances[i];
 	}
 	ksft_exit_fail_msg("too many instances\n");
+}
+
+/* remove_instance - Before the end, which would do it, too */
+void remove_instance(const char *instance)
+{
+	char *name = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(instances); i++)
+		if (instances[i] == instance)
+			name = instances[i];
+	must(put(instance, "events/enable", "0"), instance);
+	if (!name || rmdir(name))
+		ksft_exit_fail_msg("rmdir %s: %s\n", instance, strerror(errno));
+	*name = '\0';
 }
 
 /*
@@ -488,25 +522,50 @@ static bool qmp(int fd, const char *command, const char *arguments)
 	return false;
 }
 
-/* on_qemu_monitor - Have the monitor of QEMU do a command of its own */
-bool on_qemu_monitor(const char *fmt, ...)
+/* open_monitor - For many commands: a file descriptor, or -1 if there is none */
+int open_monitor(void)
+{
+	int fd = open_qemu_monitor();
+
+	/* Somebody may have said hello before: then this is an error */
+	if (fd >= 0)
+		qmp(fd, "qmp_capabilities", "");
+	return fd;
+}
+
+static bool monitor_vcommand(int fd, const char *fmt, va_list args)
 {
 	char text[256], arguments[300];
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	snprintf(arguments, sizeof(arguments), "\"command-line\": \"%s\"", text);
+	return qmp(fd, "human-monitor-command", arguments);
+}
+
+/* monitor_command - Have the monitor of QEMU do a command of its own */
+bool monitor_command(int fd, const char *fmt, ...)
+{
 	va_list args;
 	bool done;
-	int fd;
 
-	fd = open_qemu_monitor();
+	va_start(args, fmt);
+	done = monitor_vcommand(fd, fmt, args);
+	va_end(args);
+	return done;
+}
+
+/* on_qemu_monitor - The same, for a single one */
+bool on_qemu_monitor(const char *fmt, ...)
+{
+	int fd = open_monitor();
+	va_list args;
+	bool done;
+
 	if (fd < 0)
 		return false;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	done = monitor_vcommand(fd, fmt, args);
 	va_end(args);
-	snprintf(arguments, sizeof(arguments), "\"command-line\": \"%s\"", text);
-
-	/* Somebody may have said hello before: then this is an error */
-	qmp(fd, "qmp_capabilities", "");
-	done = qmp(fd, "human-monitor-command", arguments);
 	close(fd);
 	return done;
 }

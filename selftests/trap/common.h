@@ -53,10 +53,12 @@ struct kernel_trap {
 };
 
 __printf(3, 4) int put(const char *dir, const char *file, const char *fmt, ...);
+__printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);
 char *get(const char *dir, const char *file);
 void must(int ret, const char *what);
 
 const char *make_instance(const char *name);
+void remove_instance(const char *instance);
 void trace_on(const char *instance, const char *filter);
 void trace_off(const char *instance);
 FILE *open_trace(const char *instance, int cpu);
@@ -77,6 +79,8 @@ void pin(int cpu);
 int cpus(void);
 char *new_pages(size_t size);
 int wait_for_pages(void *p, size_t size);
+int open_monitor(void);
+bool monitor_command(int fd, const char *fmt, ...) __printf(2, 3);
 bool on_qemu_monitor(const char *fmt, ...) __printf(1, 2);
 bool machine_check_from_qemu(void);
 

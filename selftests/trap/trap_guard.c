@@ -587,26 +587,6 @@ static void test_bpf(void)
 /*
  * kprobes
  */
-static int append(const char *file, const char *fmt, ...) __printf(2, 3);
-
-static int append(const char *file, const char *fmt, ...)
-{
-	char path[256], text[256];
-	va_list args;
-	int fd, len;
-
-	va_start(args, fmt);
-	len = vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	snprintf(path, sizeof(path), TRACING "/%s", file);
-	fd = open(path, O_WRONLY | O_APPEND);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, len) != len)
-		len = -errno;
-	close(fd);
-	return len < 0 ? len : 0;
-}
 
 /*
  * A kprobe behind the place where the function tracer hooks in, so that it is an
@@ -615,7 +595,7 @@ static int append(const char *file, const char *fmt, ...)
 static int add_kprobe(const char *name, const char *symbol)
 {
 	for (int offset = 9; offset < 80; offset++)
-		if (!append("kprobe_events", "p:trap_test/%s %s+%d\n", name,
+		if (!append(TRACING, "kprobe_events", "p:trap_test/%s %s+%d\n", name,
 			    symbol, offset))
 			return offset;
 	ksft_print_msg("no kprobe on %s\n", symbol);
@@ -627,7 +607,7 @@ static void remove_kprobes(void)
 	if (instance)
 		put(instance, "events/trap_test/enable", "0");
 	put(TRACING, "events/trap_test/enable", "0");
-	append("kprobe_events", "-:trap_test/\n");
+	append(TRACING, "kprobe_events", "-:trap_test/\n");
 }
 
 /* How often the kprobes of a name were hit, whether or not they could be handled */

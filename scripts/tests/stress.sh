@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# stress: what may happen around the events, a minute each on 4 CPUs, on the kasan kernel
+#
+# SECONDS_EACH=SECONDS: shorter, or longer. A scenario has four results of trap_stress,
+# and one of what the console said meanwhile.
+
+scenarios='all toggle instances filters readers hotplug nmi overwrite probes memory'
+each=${SECONDS_EACH:-60}
+job=$logs/stress
+
+# asked_for SCENARIO: by ONLY, be that the beginning of its name or one of its results
+asked_for() {
+	case "stress: $1" in
+	"${ONLY:-}"*)	return 0 ;;
+	esac
+	case ${ONLY:-} in
+	"stress: $1"*)	return 0 ;;
+	esac
+	return 1
+}
+
+run_stress() {	# SCENARIO...
+	guest kasan "$job" -c 4 -d 64 <<EOF
+$tests/trap_stress -s $each $* >/job/tap 2>&1
+EOF
+}
+
+# console_of SCENARIO: what it said from where that begins to where it ends; "end" for
+# what was between them
+console_of() {
+	tr -d '\r' <"$job/console.log" | awk -v of="$1" '
+		BEGIN				{ now = "end" }
+		/: trap_stress: |\] trap_stress: /	{ now = $NF }
+		now == of'
+}
+
+# What console_clean() does not know by its name has a call trace, which here none may
+silent() {	# SCENARIO
+	console_of "$1" >"$logs/stress.$1" && [ -s "$logs/stress.$1" ] &&
+	console_clean "$logs/stress.$1" &&
+	! grep -aE 'Call Trace|cut here|KASAN|UBSAN|kmemleak: .* leaks|rcu:.*(stall|starve)' \
+		"$logs/stress.$1"
+}
+
+set --
+for scenario in $scenarios; do
+	! asked_for "$scenario" || set -- "$@" "$scenario"
+done
+[ $# != 0 ] || exit 0
+kernels kasan
+
+export TIMEOUT=$((300 + $# * (each * 5 / 4 + 120)))
+group=${ONLY:-stress}
+check 'stress: the guest boots and runs all that was asked for' run_stress "$@"
+[ -f "$job/tap" ] || exit 0
+for scenario in "$@"; do
+	# The figures, then the results
+	grep "^# $scenario: " "$job/tap" || true
+	group="stress: $scenario"
+	for result in 'it took place' 'a signal for each trap' \
+		'an entry and an exit for each trap' 'memory does not grow'; do
+		if grep -qxE "ok [0-9]+ $scenario: $result" "$job/tap"; then
+			pass "stress: $scenario: $result"
+		else
+			fail "stress: $scenario: $result"
+		fi
+	done
+	[ -z "${ONLY:-}" ] || group=$ONLY
+	check "stress: $scenario: the console has no complaint" silent "$scenario"
+done
+group=${ONLY:-stress}
+check 'stress: nor has it before, between and after' silent end
+group=''
+unset TIMEOUT

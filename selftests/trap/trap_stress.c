@@ -1,0 +1,1324 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stress the trap and page fault trace events: raise traps on all CPUs, while
+ * actors switch, read, resize and remove what traces them.
+ *
+ *	trap_stress [-s SECONDS] [SCENARIO]...
+ *
+ * runs these scenarios, or all, for so many seconds each (60 by default). That is
+ * too long for "make run_tests", which leaves this program out.
+ *
+ * On each CPU, a worker raises traps of eight kinds and counts them, and its
+ * signals. An instance of its own counts the events of these very traps, by
+ * histograms, in which nothing gets lost: each trap has to have one entry, one
+ * exit and its signal, whatever the actors do. That instance keeps the static
+ * branches of the events on; so it is not there in the warm-up that each scenario
+ * has, nor in the first half of those that are about switching.
+ *
+ * The kernel may not have less memory after a scenario than after its warm-up. It
+ * is told in /dev/kmsg where a scenario begins, so that a reader of the log knows
+ * whose warnings those are.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define MAX_CPUS	64
+#define MAX_ACTORS	6
+#define NEW_PAGES	64
+
+/* enum pagefault_outcome and pagefault_flags */
+#define MINOR		0
+#define FIXUP		12
+#define SEGV_ACCERR_SENT 34
+#define SWAPIN		0x20
+
+/*
+ * In KiB, what may be left after a scenario. Five times what it is at most on an idle
+ * machine: caches of the file systems, partial slabs and page lists of the CPUs. And
+ * how much the same number, read twice, may differ; and how long it may take to settle.
+ */
+#define MEMORY_ALLOWED	1024
+#define MEMORY_NOISE	128
+#define SETTLE_SECONDS	15
+
+/* What each CPU writes to, how many pages at a time, and what all of them may have */
+#define HOG_SIZE	(4UL << 20)
+#define HOG_PAGES	64
+#define GROUP_SIZE	"4M"
+#define SWAP_SIZE	(24UL << 20)
+
+/*
+ * The traps. Those of user mode are told from all others by the address of their
+ * instruction, in a page with nothing else, those of pages by the address that faults.
+ * The code gets that in %rax or %eax.
+ */
+#ifdef __x86_64__
+#define REG_IP	REG_RIP
+#else
+#define REG_IP	REG_EIP
+#endif
+
+#define CODE_SIZE	16
+
+enum page { NO_PAGE, FORBIDDEN_PAGE, NEW_PAGE };
+
+static const struct trap {
+	const char *name;
+	unsigned int vector, error_code;
+	bool user;
+	enum page page;
+	unsigned int outcome;		/* of a page fault */
+	char code[CODE_SIZE];		/* of user mode */
+	int at, length;			/* where in the code it traps, and what to skip */
+	int signal;
+} traps[] = {
+	/* xor %edx, %edx; xor %ecx, %ecx; mov $1, %eax; div %ecx; ret */
+	{ "user #DE", DE, 0, true, NO_PAGE, 0,
+	  "\x31\xd2\x31\xc9\xb8\x01\x00\x00\x00\xf7\xf1\xc3", 9, 2, SIGFPE },
+	/* int3; ret */
+	{ "user #BP", BP, 0, true, NO_PAGE, 0, "\xcc\xc3", 1, 0, SIGTRAP },
+	/* ud2; ret */
+	{ "user #UD", UD, 0, true, NO_PAGE, 0, "\x0f\x0b\xc3", 0, 2, SIGILL },
+	/* hlt; ret */
+	{ "user #GP", GP, 0, true, NO_PAGE, 0, "\xf4\xc3", 0, 1, SIGSEGV },
+	/* mov (%rax), %al; ret */
+	{ "user #PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, SEGV_ACCERR_SENT,
+	  "\x8a\x00\xc3", 0, 2, SIGSEGV },
+	/* movb $1, (%rax); ret */
+	{ "user #PF, new page", PF, 6, true, NEW_PAGE, MINOR, "\xc6\x00\x01\xc3" },
+	{ "kernel #PF, forbidden page", PF, 0, false, FORBIDDEN_PAGE, FIXUP },
+	{ "kernel #DE", DE, 0, false },
+};
+
+#define TRAPS ((int)ARRAY_SIZE(traps))
+
+/* What the children tell, each in a place of its own */
+struct worker {
+	unsigned long raised[TRAPS], signals[TRAPS], nmis;
+};
+
+static struct shared {
+	bool stop;
+	struct worker workers[MAX_CPUS];
+	unsigned long acts[MAX_ACTORS][MAX_CPUS];
+	/* What shows that the acts had an effect: of a scenario, see there */
+	unsigned long effect[MAX_CPUS];
+} *shared;
+
+/* What all parts of a run came to */
+struct figures {
+	unsigned long raised[TRAPS], signals[TRAPS], counted[TRAPS];
+	unsigned long trap_entries[TRAPS], trap_exits[TRAPS];
+	unsigned long fault_entries[TRAPS], fault_exits[TRAPS];
+	unsigned long nmis_raised, nmi_entries, nmi_exits, dropped;
+	unsigned long acts[MAX_ACTORS], effect;
+	bool failed;
+};
+
+struct actor {
+	const char *what;
+	void (*act)(int n);		/* does it once */
+	enum { ONE, PER_CPU } copies;
+};
+
+struct scenario {
+	const char *name;
+	struct actor actors[MAX_ACTORS];
+	const char *effect;
+	void (*set_up)(void);
+	/* Before the instances go; adds to the effect, and to what has failed */
+	void (*judge)(struct figures *f, bool counted);
+	void (*tear_down)(void);
+	bool switches;			/* half of the time without the counter */
+};
+
+static const char *counter, *instance, *second, *third;
+static const char *tmpdir;
+static long page_size;
+static int ncpus, seconds = 60;
+static char *code, *area, *hog;
+static int raise_file = -1;
+static unsigned int seed;
+
+/* Of the worker that this process is */
+static const struct trap *current;
+static struct worker *mine;
+
+/* In a child: it ends, and so does the run, with a failure */
+static __printf(1, 2) void give_up(const char *fmt, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	ksft_print_msg("%s\n", text);
+	_exit(KSFT_FAIL);
+}
+
+static void want(int ret, const char *what)
+{
+	if (ret)
+		give_up("%s: %s", what, strerror(-ret));
+}
+
+static bool stopped(void)
+{
+	return __atomic_load_n(&shared->stop, __ATOMIC_RELAXED);
+}
+
+static void pause_ms(int most)
+{
+	usleep(1 + rand_r(&seed) % (most * 1000));
+}
+
+/*
+ * Workers
+ */
+static char *code_of(const struct trap *t)
+{
+	return code + (t - traps) * CODE_SIZE;
+}
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)info;
+	if (!current || signal != current->signal ||
+	    (char *)regs[REG_IP] != code_of(current) + current->at)
+		give_up("unexpected: %s at 0x%lx", strsignal(signal), (long)regs[REG_IP]);
+	regs[REG_IP] += current->length;
+	mine->signals[current - traps]++;
+}
+
+static void raise_trap(const struct trap *t)
+{
+	unsigned long i = mine->raised[t - traps]++ % NEW_PAGES;
+	char *at = area;
+
+	if (t->page == NEW_PAGE) {
+		if (!i && madvise(area + page_size, NEW_PAGES * page_size, MADV_DONTNEED))
+			give_up("madvise: %s", strerror(errno));
+		at += (1 + i) * page_size;
+	}
+	current = t;
+	if (t->user)
+		asm volatile("call *%[code]" : "+a" (at) : [code] "S" (code_of(t))
+			     : "ecx", "edx", "memory", "cc");
+	else if (t->page && (ioctl(raise_file, FIONBIO, area) != -1 || errno != EFAULT))
+		give_up("FIONBIO with a bad address: %s", strerror(errno));
+	else if (!t->page && write(raise_file, "0", 1) != 1)
+		give_up(RAISE_FILE ": %s", strerror(errno));
+	current = NULL;
+}
+
+static void work(int cpu)
+{
+	static const int handled[] = { SIGFPE, SIGTRAP, SIGILL, SIGSEGV };
+	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	cpu_set_t one;
+
+	mine = &shared->workers[cpu];
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
+		sigaction(handled[i], &sa, NULL);
+
+	while (!stopped()) {
+		/* Not when that CPU is offline; and if it has been, we were moved */
+		sched_setaffinity(0, sizeof(one), &one);
+		for (int t = 0; t < TRAPS; t++)
+			raise_trap(&traps[t]);
+		/* An emulator of one thread gives each CPU 100 ms, unless it idles */
+		usleep(100);
+	}
+	_exit(0);
+}
+
+/*
+ * The counter: one event each for the traps above
+ */
+static char trap_filter[256], fault_filter[128];
+
+#define TRAP_HIST	"hist:keys=vector,error_code,user_mode if %s"
+#define ENTRY_HIST	"hist:keys=error_code,user_mode if %s"
+#define EXIT_HIST	"hist:keys=error_code,user_mode,outcome if %s"
+
+static const char * const counted_events[] = {
+	"trap/trap_entry", "trap/trap_exit", "pagefault/pagefault_entry",
+	"pagefault/pagefault_exit",
+};
+
+static void counter_on(void)
+{
+	counter = make_instance("counter");
+	must(append(counter, "events/trap/trap_entry/trigger", TRAP_HIST, trap_filter), "hist");
+	must(append(counter, "events/trap/trap_exit/trigger", TRAP_HIST, trap_filter), "hist");
+	must(append(counter, "events/pagefault/pagefault_entry/trigger", ENTRY_HIST,
+		    fault_filter), "hist");
+	must(append(counter, "events/pagefault/pagefault_exit/trigger", EXIT_HIST,
+		    fault_filter), "hist");
+}
+
+static void counter_off(void)
+{
+	char file[100];
+
+	for (size_t i = 0; i < ARRAY_SIZE(counted_events); i++) {
+		snprintf(file, sizeof(file), "events/%s/trigger", counted_events[i]);
+		/* To open it removes what is there */
+		must(put(counter, file, "%s", ""), file);
+	}
+	remove_instance(counter);
+	counter = NULL;
+}
+
+/* The number behind a name in a line of a histogram */
+static unsigned long value(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	return at ? strtoul(at + strlen(name), NULL, 10) : 0;
+}
+
+/* With another outcome than that of the trap, it is no exit of it */
+static void add_hits(struct figures *f, int event, const char *line)
+{
+	const bool of_trap = event < 2, exit = event & 1;
+	unsigned long *sums, hits = value(line, "hitcount:");
+
+	if (of_trap)
+		sums = exit ? f->trap_exits : f->trap_entries;
+	else
+		sums = exit ? f->fault_exits : f->fault_entries;
+
+	if (of_trap && value(line, "vector:") == NMI)
+		*(exit ? &f->nmi_exits : &f->nmi_entries) += hits;
+	for (int i = 0; i < TRAPS; i++) {
+		const struct trap *t = &traps[i];
+
+		if (value(line, "error_code:") != t->error_code ||
+		    value(line, "user_mode:") != t->user)
+			continue;
+		if (of_trap ? value(line, "vector:") == t->vector :
+		    t->page && (!exit || value(line, "outcome:") == t->outcome))
+			sums[i] += hits;
+	}
+}
+
+static void read_counter(struct figures *f)
+{
+	char file[100], *text, *line, *rest;
+
+	for (int i = 0; i < (int)ARRAY_SIZE(counted_events); i++) {
+		snprintf(file, sizeof(file), "events/%s/hist", counted_events[i]);
+		text = get(counter, file);
+		rest = text;
+		while (text && (line = strsep(&rest, "\n"))) {
+			f->dropped += value(line, "Dropped:");
+			if (strstr(line, "hitcount:"))
+				add_hits(f, i, line);
+		}
+		free(text);
+	}
+}
+
+/*
+ * All events on
+ */
+static void all_on(const char *where)
+{
+	must(put(where, "events/trap/enable", "1"), "events/trap/enable");
+	must(put(where, "events/pagefault/enable", "1"), "events/pagefault/enable");
+}
+
+static void all_off(const char *where)
+{
+	must(put(where, "events/trap/enable", "0"), "events/trap/enable");
+	must(put(where, "events/pagefault/enable", "0"), "events/pagefault/enable");
+}
+
+/* How much the ring buffers of all CPUs have got, and what it is of it */
+static unsigned long buffer_sum(const char *where)
+{
+	return buffer_stat(where, "entries: ") + buffer_stat(where, "\noverrun: ") +
+	       buffer_stat(where, "commit overrun: ") + buffer_stat(where, "dropped events: ");
+}
+
+static void set_up_instance(void)
+{
+	instance = make_instance("stress");
+	all_on(instance);
+}
+
+static void judge_instance(struct figures *f, bool counted)
+{
+	(void)counted;
+	f->effect += buffer_sum(instance);
+}
+
+static void tear_down_instance(void)
+{
+	remove_instance(instance);
+}
+
+/* In the top instance as well */
+static void set_up_both(void)
+{
+	set_up_instance();
+	all_on(TRACING);
+}
+
+static void tear_down_both(void)
+{
+	all_off(TRACING);
+	must(put(TRACING, "trace", " "), "trace");
+	remove_instance(instance);
+}
+
+/* With stack traces in one, whose probes fault */
+static void set_up_all(void)
+{
+	set_up_both();
+	must(put(instance, "options/stacktrace", "1"), "stacktrace");
+	must(put(instance, "options/userstacktrace", "1"), "userstacktrace");
+}
+
+static void judge_all(struct figures *f, bool counted)
+{
+	(void)counted;
+	f->effect += buffer_sum(instance) + buffer_sum(TRACING);
+}
+
+/*
+ * Switches
+ */
+static void set_up_toggle(void)
+{
+	instance = make_instance("toggle");
+}
+
+/* On, and off again */
+static void toggle(const char *where, const char *file)
+{
+	want(put(where, file, "1"), file);
+	want(put(where, file, "0"), file);
+}
+
+static void toggle_traps(int n)
+{
+	(void)n;
+	toggle(TRACING, "events/trap/enable");
+}
+
+static void toggle_pagefaults(int n)
+{
+	(void)n;
+	toggle(TRACING, "events/pagefault/enable");
+}
+
+static void toggle_entry(int n)
+{
+	(void)n;
+	toggle(instance, "events/trap/trap_entry/enable");
+}
+
+static void toggle_exit(int n)
+{
+	(void)n;
+	toggle(instance, "events/pagefault/pagefault_exit/enable");
+}
+
+static void toggle_by_set_event(int n)
+{
+	(void)n;
+	want(append(instance, "set_event", "trap:trap_exit\n"), "set_event");
+	want(append(instance, "set_event", "!trap:trap_exit\n"), "set_event");
+}
+
+/*
+ * Instances, removed with their events on
+ */
+static void make_and_remove(int n)
+{
+	char path[200];
+	unsigned long records;
+
+	snprintf(path, sizeof(path), TRACING "/instances/trap_made%d.%d", n, getpid());
+	if (mkdir(path, 0755))
+		give_up("mkdir %s: %s", path, strerror(errno));
+	want(put(path, "events/trap/enable", "1"), "events/trap/enable");
+	want(put(path, "events/pagefault/pagefault_exit/filter", "user_mode == 1"), "filter");
+	want(put(path, "events/pagefault/enable", "1"), "events/pagefault/enable");
+	pause_ms(20);
+	records = buffer_sum(path);
+	if (rmdir(path))
+		give_up("rmdir %s: %s", path, strerror(errno));
+	shared->effect[n] += records;
+}
+
+/*
+ * Filters and triggers
+ */
+static void change_trap_filter(int n)
+{
+	static const char * const filters[] = {
+		"vector == 14", "user_mode == 1 && ip > 4096", "0",
+		"(vector == 0 || vector == 6) && error_code == 0 && common_pid != 1",
+	};
+
+	(void)n;
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
+		want(put(instance, "events/trap/trap_entry/filter", "%s", filters[i]),
+		     filters[i]);
+}
+
+/* Of both events at once */
+static void change_pagefault_filter(int n)
+{
+	static const char * const filters[] = {
+		"address > 4096", "error_code & 4", "0", "user_mode == 0 && ip != 0",
+	};
+
+	(void)n;
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++)
+		want(put(instance, "events/pagefault/filter", "%s", filters[i]), filters[i]);
+}
+
+static void change_trap_trigger(int n)
+{
+	static const char * const triggers[] = {
+		"hist:keys=vector,user_mode:vals=error_code", "stacktrace:3 if vector == 6",
+		"enable_event:pagefault:pagefault_exit:9", "traceoff:1 if vector == 99",
+	};
+
+	(void)n;
+	for (size_t i = 0; i < ARRAY_SIZE(triggers); i++) {
+		want(append(instance, "events/trap/trap_exit/trigger", "%s", triggers[i]),
+		     triggers[i]);
+		pause_ms(3);
+		want(append(instance, "events/trap/trap_exit/trigger", "!%s", triggers[i]),
+		     triggers[i]);
+	}
+}
+
+static void change_pagefault_trigger(int n)
+{
+	static const char * const triggers[] = {
+		"hist:keys=outcome,duration.log2", "snapshot:1 if address == 1",
+		"stacktrace if outcome == 12",
+	};
+
+	(void)n;
+	for (size_t i = 0; i < ARRAY_SIZE(triggers); i++) {
+		want(append(instance, "events/pagefault/pagefault_exit/trigger", "%s",
+			    triggers[i]), triggers[i]);
+		pause_ms(3);
+		want(append(instance, "events/pagefault/pagefault_exit/trigger", "!%s",
+			    triggers[i]), triggers[i]);
+	}
+}
+
+/*
+ * Readers, which do not live long
+ */
+static void read_and_die(const char *where, const char *file, int n)
+{
+	unsigned long before = __atomic_load_n(&shared->effect[n], __ATOMIC_RELAXED);
+	pid_t reader = must_fork();
+	char path[256], text[4096];
+	int fd, status;
+	ssize_t got;
+
+	if (!reader) {
+		snprintf(path, sizeof(path), "%s/%s", where, file);
+		/* A trace has an end, a trace_pipe has none */
+		for (;;) {
+			fd = open(path, O_RDONLY);
+			while (fd >= 0 && (got = read(fd, text, sizeof(text))) > 0)
+				__atomic_add_fetch(&shared->effect[n], got, __ATOMIC_RELAXED);
+			if (fd < 0 || got < 0)
+				give_up("%s: %s", path, strerror(errno));
+			close(fd);
+		}
+	}
+	while (!stopped() && __atomic_load_n(&shared->effect[n], __ATOMIC_RELAXED) == before &&
+	       !waitpid(reader, &status, WNOHANG))
+		usleep(1000);
+	pause_ms(20);
+	kill(reader, SIGKILL);
+	/* If it was waited for, it has said why it ended */
+	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
+		_exit(KSFT_FAIL);
+}
+
+static void kill_cpu_reader(int cpu)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "per_cpu/cpu%d/trace_pipe%s", cpu,
+		 rand_r(&seed) & 1 ? "" : "_raw");
+	read_and_die(instance, file, cpu);
+}
+
+static void kill_top_reader(int n)
+{
+	(void)n;
+	read_and_die(TRACING, "trace_pipe", MAX_CPUS - 1);
+}
+
+static void kill_trace_reader(int n)
+{
+	(void)n;
+	read_and_die(TRACING, "trace", MAX_CPUS - 2);
+}
+
+/*
+ * CPUs taken offline, all but the first
+ */
+static bool switch_cpu(int cpu, bool on)
+{
+	char file[32];
+
+	snprintf(file, sizeof(file), "cpu%d/online", cpu);
+	return !put("/sys/devices/system/cpu", file, "%d", on);
+}
+
+static void all_online(void)
+{
+	for (int cpu = 1; cpu < ncpus; cpu++)
+		switch_cpu(cpu, true);
+}
+
+/* An actor that failed may have left one offline */
+static void tear_down_hotplug(void)
+{
+	all_online();
+	tear_down_instance();
+}
+
+static void take_offline(int n)
+{
+	int cpu = 1 + rand_r(&seed) % (ncpus - 1);
+
+	(void)n;
+	if (!switch_cpu(cpu, false))
+		give_up("CPU %d does not go offline: %s", cpu, strerror(errno));
+	if (sysconf(_SC_NPROCESSORS_ONLN) == ncpus - 1)
+		shared->effect[0]++;
+	pause_ms(20);
+	if (!switch_cpu(cpu, true))
+		give_up("CPU %d does not come back: %s", cpu, strerror(errno));
+	pause_ms(20);
+}
+
+/*
+ * NMIs: from outside, which come to the first CPU, and on all CPUs
+ */
+static void monitor_nmi(int n)
+{
+	static int monitor = -2;
+
+	(void)n;
+	if (monitor == -2)
+		monitor = open_monitor();
+	if (monitor < 0 || !monitor_command(monitor, "nmi"))
+		give_up("QEMU_MONITOR takes no NMI");
+}
+
+static void kernel_nmi(int cpu)
+{
+	pin(cpu);
+	if (write(raise_file, "2", 1) != 1)
+		give_up(RAISE_FILE ": %s", strerror(errno));
+	shared->workers[cpu].nmis++;
+	usleep(500);
+}
+
+/* One that is pending when the next one comes is the same */
+static void judge_nmis(struct figures *f, bool counted)
+{
+	unsigned long least = 0, most;
+
+	for (int cpu = 0; cpu < ncpus; cpu++)
+		least += shared->workers[cpu].nmis;
+	most = least + shared->acts[0][0];
+	f->nmis_raised += most;
+	if (!counted)
+		return;
+	f->effect += f->nmi_entries;
+	if (f->nmi_entries < least || f->nmi_entries > most) {
+		ksft_print_msg("nmi: %lu entries, not %lu to %lu\n", f->nmi_entries, least, most);
+		f->failed = true;
+	}
+}
+
+/*
+ * Ring buffers that are full: one overwrites, one drops, one changes its size
+ */
+static void filter_as_counted(const char *where)
+{
+	must(put(where, "events/trap/filter", "%s", trap_filter), trap_filter);
+	must(put(where, "events/pagefault/filter", "%s", fault_filter), fault_filter);
+}
+
+static void set_up_overwrite(void)
+{
+	instance = make_instance("overwriting");
+	second = make_instance("dropping");
+	third = make_instance("resized");
+	must(put(instance, "buffer_size_kb", "8"), "buffer_size_kb");
+	must(put(second, "buffer_size_kb", "8"), "buffer_size_kb");
+	must(put(second, "options/overwrite", "0"), "overwrite");
+	filter_as_counted(instance);
+	filter_as_counted(second);
+	all_on(instance);
+	all_on(second);
+	all_on(third);
+}
+
+static void resize(int n)
+{
+	static const int sizes[] = { 8, 256, 64, 1024 };
+
+	(void)n;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		want(put(third, "buffer_size_kb", "%d", sizes[i]), "buffer_size_kb");
+}
+
+static void clear_trace(int n)
+{
+	(void)n;
+	want(put(third, "trace", " "), "trace");
+	pause_ms(10);
+}
+
+static bool lost_on_each_cpu(const char *where, const char *name)
+{
+	char file[64], *text, *at;
+	bool lost = true;
+
+	for (int cpu = 0; cpu < ncpus; cpu++) {
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		text = get(where, file);
+		at = text ? strstr(text, name) : NULL;
+		lost &= at && strtoul(at + strlen(name), NULL, 10);
+		free(text);
+	}
+	return lost;
+}
+
+static void judge_overwrite(struct figures *f, bool counted)
+{
+	unsigned long overwritten = buffer_stat(instance, "\noverrun: ");
+	unsigned long dropped = buffer_stat(second, "dropped events: ");
+	unsigned long raised = 0;
+
+	(void)counted;
+	/* Two events for a trap; the one of user mode that is a page fault has four */
+	for (int i = 0; i < TRAPS; i++)
+		for (int cpu = 0; cpu < ncpus; cpu++)
+			raised += shared->workers[cpu].raised[i] *
+				  (traps[i].page && traps[i].user ? 4 : 2);
+	ksft_print_msg("overwrite: %lu events: %lu and %lu there, %lu overwritten, %lu dropped\n",
+		       raised, buffer_stat(instance, "entries: "),
+		       buffer_stat(second, "entries: "), overwritten, dropped);
+	f->effect += overwritten + dropped;
+	if (buffer_sum(instance) != raised || buffer_sum(second) != raised ||
+	    !lost_on_each_cpu(instance, "\noverrun: ") ||
+	    !lost_on_each_cpu(second, "dropped events: "))
+		f->failed = true;
+}
+
+static void tear_down_overwrite(void)
+{
+	remove_instance(instance);
+	remove_instance(second);
+	remove_instance(third);
+}
+
+/*
+ * kprobes, on what the events call and on what they are in, and function tracers
+ */
+static struct probe {
+	const char *symbol;
+	int offset;
+} probes[] = {
+	{ "trace_event_buffer_reserve" }, { "__traceiter_trap_entry" },
+	{ "stack_trace_save_user" }, { "handle_mm_fault" }, { "force_sig_fault" },
+};
+
+/* To trace all functions takes many seconds to begin, and to end */
+static const char * const traced[] = {
+	"*fault*\n", "*signal*\n", "*trap*\n", "*kprobe*\n",
+};
+
+static int add_probe(const struct probe *p, int offset)
+{
+	return append(TRACING, "kprobe_events", "p:trap_stress/%s %s+%d\n", p->symbol,
+		      p->symbol, offset);
+}
+
+/*
+ * INT3s, so behind the place where the function tracer hooks in. None is on what the
+ * function tracer calls: it traces the handling of kprobes, too, and a kprobe in there
+ * is one too many for the kernel, with the events off as well.
+ */
+static void set_up_probes(void)
+{
+	struct probe *p;
+
+	for (p = probes; p < probes + ARRAY_SIZE(probes); p++) {
+		for (int offset = 9; !p->offset && offset < 80; offset++)
+			if (!add_probe(p, offset))
+				p->offset = offset;
+		if (!p->offset)
+			ksft_exit_fail_msg("no kprobe on %s\n", p->symbol);
+	}
+	append(TRACING, "kprobe_events", "-:trap_stress/\n");
+	for (size_t i = 0; i < ARRAY_SIZE(traced); i++)
+		must(append(TRACING, "set_ftrace_filter", "%s", traced[i]), traced[i]);
+	set_up_both();
+}
+
+static unsigned long probe_hits(void)
+{
+	char *text = get(TRACING, "kprobe_profile"), *line, *rest = text;
+	unsigned long hits, missed, sum = 0;
+
+	while (text && (line = strsep(&rest, "\n")))
+		if (sscanf(line, "%*s %lu %lu", &hits, &missed) == 2)
+			sum += hits + missed;
+	free(text);
+	return sum;
+}
+
+static void add_and_remove_probes(int n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(probes); i++)
+		want(add_probe(&probes[i], probes[i].offset), probes[i].symbol);
+	want(put(TRACING, "events/trap_stress/enable", "1"), "events/trap_stress/enable");
+	pause_ms(200);
+	want(put(TRACING, "events/trap_stress/enable", "0"), "events/trap_stress/enable");
+	shared->effect[n] += probe_hits();
+	want(append(TRACING, "kprobe_events", "-:trap_stress/\n"), "kprobe_events");
+}
+
+static void change_tracer(int n)
+{
+	static const char * const tracers[] = { "function", "function_graph", "nop" };
+
+	(void)n;
+	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++) {
+		want(put(TRACING, "current_tracer", "%s", tracers[i]), tracers[i]);
+		pause_ms(200);
+	}
+}
+
+static void tear_down_probes(void)
+{
+	must(put(TRACING, "set_ftrace_filter", "%s", ""), "set_ftrace_filter");
+	tear_down_both();
+}
+
+/*
+ * Memory pressure: more than fits into a group, on each CPU
+ */
+static char swap_file[256], group_mount[256], group[300];
+
+/* A file with the header that mkswap(8) writes, and no holes */
+static void make_swap(void)
+{
+	char *data = calloc(1, SWAP_SIZE);
+	unsigned int *header = (unsigned int *)(data + 1024);
+	int fd;
+
+	snprintf(swap_file, sizeof(swap_file), "%s/trap_stress.swap.%d", tmpdir, getpid());
+	fd = open(swap_file, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || !data)
+		ksft_exit_fail_msg("%s: %s\n", swap_file, strerror(errno));
+	header[0] = 1;				/* version */
+	header[1] = SWAP_SIZE / page_size - 1;	/* last page */
+	memcpy(data + page_size - 10, "SWAPSPACE2", 10);
+	if (write(fd, data, SWAP_SIZE) != (ssize_t)SWAP_SIZE || fsync(fd) || swapon(swap_file, 0))
+		ksft_exit_fail_msg("swap file %s: %s\n", swap_file, strerror(errno));
+	close(fd);
+	free(data);
+}
+
+static void remove_swap(void)
+{
+	if (!*swap_file)
+		return;
+	swapoff(swap_file);
+	unlink(swap_file);
+	*swap_file = '\0';
+	rmdir(group);
+	umount(group_mount);
+	rmdir(group_mount);
+}
+
+static void make_group(void)
+{
+	snprintf(group_mount, sizeof(group_mount), "%s/trap_stress.cgroup.%d", tmpdir, getpid());
+	snprintf(group, sizeof(group), "%s/pressed", group_mount);
+	if (mkdir(group_mount, 0700) || mount("none", group_mount, "cgroup2", 0, NULL) ||
+	    put(group_mount, "cgroup.subtree_control", "+memory") || mkdir(group, 0700))
+		ksft_exit_fail_msg("no memory cgroup: %s\n", strerror(errno));
+	must(put(group, "memory.max", GROUP_SIZE), "memory.max");
+}
+
+/* These count the faults of the hogs, whose number is the kernel's affair */
+static void set_up_memory(void)
+{
+	char in[128];
+
+	make_swap();
+	make_group();
+	set_up_instance();
+	snprintf(in, sizeof(in), "address >= 0x%lx && address < 0x%lx", (long)hog,
+		 (long)hog + HOG_SIZE);
+	must(append(instance, "events/pagefault/pagefault_entry/trigger",
+		    "hist:keys=user_mode if %s", in), "hist");
+	must(append(instance, "events/pagefault/pagefault_exit/trigger",
+		    "hist:keys=flags if %s", in), "hist");
+}
+
+static void press(int cpu)
+{
+	static bool in_group;
+	unsigned long i;
+
+	if (!in_group) {
+		pin(cpu);
+		want(put(group, "cgroup.procs", "%d", getpid()), "cgroup.procs");
+		in_group = true;
+	}
+	for (int n = 0; n < HOG_PAGES; n++) {
+		i = rand_r(&seed) % (HOG_SIZE / page_size);
+		hog[i * page_size]++;
+	}
+}
+
+/* The hits of a histogram: all, and those with a bit of @mask in the flags */
+static unsigned long hist_hits(const char *event, unsigned int mask, unsigned long *with)
+{
+	char file[100], *text, *line, *rest;
+	unsigned long hits, sum = 0;
+
+	snprintf(file, sizeof(file), "events/pagefault/%s/hist", event);
+	text = get(instance, file);
+	rest = text;
+	*with = 0;
+	while (text && (line = strsep(&rest, "\n"))) {
+		hits = value(line, "hitcount:");
+		sum += hits;
+		*with += value(line, "flags:") & mask ? hits : 0;
+	}
+	free(text);
+	return sum;
+}
+
+static void judge_memory(struct figures *f, bool counted)
+{
+	unsigned long entries, exits, none, swapins;
+
+	(void)counted;
+	entries = hist_hits("pagefault_entry", 0, &none);
+	exits = hist_hits("pagefault_exit", SWAPIN, &swapins);
+	ksft_print_msg("memory: %lu entries, %lu exits of the hogs, %lu from swap\n", entries,
+		       exits, swapins);
+	f->effect += swapins;
+	if (entries != exits)
+		f->failed = true;
+}
+
+static void tear_down_memory(void)
+{
+	must(put(instance, "events/pagefault/pagefault_entry/trigger", "%s", ""), "trigger");
+	must(put(instance, "events/pagefault/pagefault_exit/trigger", "%s", ""), "trigger");
+	remove_instance(instance);
+	remove_swap();
+}
+
+static const struct scenario scenarios[] = {
+	{ "all", { }, "records", set_up_all, judge_all, tear_down_both },
+	{ "toggle", {
+		{ "switches of trap in the top instance", toggle_traps },
+		{ "switches of pagefault in the top instance", toggle_pagefaults },
+		{ "switches of trap_entry in another", toggle_entry },
+		{ "switches of pagefault_exit in another", toggle_exit },
+		{ "switches of trap_exit by set_event", toggle_by_set_event },
+	}, "records", set_up_toggle, judge_instance, tear_down_both, true },
+	{ "instances", {
+		{ "instances made and removed", make_and_remove, PER_CPU },
+	}, "records", NULL, NULL, NULL, true },
+	{ "filters", {
+		{ "rounds of four filters of trap_entry", change_trap_filter },
+		{ "rounds of four filters of pagefault", change_pagefault_filter },
+		{ "rounds of four triggers of trap_exit", change_trap_trigger },
+		{ "rounds of three triggers of pagefault_exit", change_pagefault_trigger },
+	}, "records", set_up_instance, judge_instance, tear_down_instance },
+	{ "readers", {
+		{ "readers of a CPU's trace_pipe killed", kill_cpu_reader, PER_CPU },
+		{ "readers of trace_pipe killed", kill_top_reader },
+		{ "readers of trace killed", kill_trace_reader },
+	}, "bytes", set_up_both, NULL, tear_down_both },
+	{ "hotplug", {
+		{ "times that a CPU was offline", take_offline },
+	}, "times that it was missing", set_up_instance, NULL, tear_down_hotplug },
+	{ "nmi", {
+		{ "NMIs from the monitor", monitor_nmi },
+		{ "NMIs on all CPUs", kernel_nmi, PER_CPU },
+	}, "NMIs traced", set_up_instance, judge_nmis, tear_down_instance },
+	{ "overwrite", {
+		{ "rounds of four sizes", resize },
+		{ "times that a trace was cleared", clear_trace },
+	}, "records lost", set_up_overwrite, judge_overwrite, tear_down_overwrite },
+	{ "probes", {
+		{ "rounds of five kprobes", add_and_remove_probes },
+		{ "rounds of two function tracers", change_tracer },
+	}, "hits", set_up_probes, NULL, tear_down_probes },
+	{ "memory", {
+		{ "times that 64 pages were written to", press, PER_CPU },
+	}, "faults that found their page in swap", set_up_memory, judge_memory, tear_down_memory },
+};
+
+/*
+ * A run
+ */
+static pid_t start_actor(const struct actor *a, int slot, int n)
+{
+	pid_t child = must_fork();
+
+	if (child)
+		return child;
+	seed = getpid();
+	while (!stopped()) {
+		a->act(n);
+		shared->acts[slot][n]++;
+	}
+	_exit(0);
+}
+
+static pid_t start_worker(int cpu)
+{
+	pid_t child = must_fork();
+
+	if (!child)
+		work(cpu);
+	return child;
+}
+
+static void add_up(struct figures *f, bool counted)
+{
+	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
+		for (int i = 0; i < TRAPS; i++) {
+			f->raised[i] += shared->workers[cpu].raised[i];
+			f->signals[i] += shared->workers[cpu].signals[i];
+			f->counted[i] += counted ? shared->workers[cpu].raised[i] : 0;
+		}
+		for (int i = 0; i < MAX_ACTORS; i++)
+			f->acts[i] += shared->acts[i][cpu];
+		f->effect += shared->effect[cpu];
+	}
+}
+
+static void run(const struct scenario *s, int ms, bool counted, struct figures *f)
+{
+	pid_t children[(1 + MAX_ACTORS) * MAX_CPUS];
+	int n = 0, status;
+
+	memset(shared, 0, sizeof(*shared));
+	if (counted)
+		counter_on();
+	if (s->set_up)
+		s->set_up();
+	for (int cpu = 0; cpu < ncpus; cpu++)
+		children[n++] = start_worker(cpu);
+	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++)
+		for (int j = 0; j < (s->actors[i].copies == PER_CPU ? ncpus : 1); j++)
+			children[n++] = start_actor(&s->actors[i], i, j);
+	usleep(ms % 1000 * 1000);
+	sleep(ms / 1000);
+	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < n; i++)
+		if (waitpid(children[i], &status, 0) != children[i] || status)
+			f->failed = true;
+
+	if (counted)
+		read_counter(f);
+	if (s->judge)
+		s->judge(f, counted);
+	add_up(f, counted);
+	if (s->tear_down)
+		s->tear_down();
+	if (counted)
+		counter_off();
+}
+
+/*
+ * Memory, in KiB
+ */
+struct memory {
+	long available, slab;
+};
+
+static long meminfo(const char *name)
+{
+	char *text = get("/proc", "meminfo"), *at = text ? strstr(text, name) : NULL;
+	long n = at ? strtol(at + strlen(name), NULL, 10) : 0;
+
+	free(text);
+	return n;
+}
+
+/* Free pages that each CPU has at hand: megabytes, and not in MemAvailable */
+static long at_hand(void)
+{
+	char *text = get("/proc", "zoneinfo"), *line, *rest = text;
+	long pages, sum = 0;
+
+	while (text && (line = strsep(&rest, "\n")))
+		if (sscanf(line, " count: %ld", &pages) == 1)
+			sum += pages;
+	free(text);
+	return sum * (page_size / 1024);
+}
+
+/* What can be freed is freed: caches, what KASAN keeps back, what waits for RCU */
+static struct memory memory_now(void)
+{
+	const char *slabs = "/sys/kernel/slab";
+	DIR *dir = opendir(slabs);
+	struct memory m;
+	struct dirent *d;
+	char file[300];
+
+	sync();
+	put("/proc/sys/vm", "drop_caches", "3");
+	while (dir && (d = readdir(dir))) {
+		if (d->d_name[0] == '.')
+			continue;
+		snprintf(file, sizeof(file), "%s/shrink", d->d_name);
+		put(slabs, file, "1");
+	}
+	if (dir)
+		closedir(dir);
+	sleep(1);
+	m.available = meminfo("MemAvailable:") + at_hand();
+	m.slab = meminfo("Slab:");
+	return m;
+}
+
+static bool grown(struct memory from, struct memory to, long allowed)
+{
+	return from.available - to.available > allowed || to.slab - from.slab > allowed;
+}
+
+/* Memory when the kernel has freed what it frees later: when that does not change much */
+static struct memory settled(void)
+{
+	struct memory m = memory_now(), last;
+
+	for (int i = 0; i < SETTLE_SECONDS; i++) {
+		last = m;
+		m = memory_now();
+		if (!grown(last, m, MEMORY_NOISE) && !grown(m, last, MEMORY_NOISE))
+			break;
+	}
+	return m;
+}
+
+/* A leak stays, whatever the time */
+static struct memory settled_after(struct memory before)
+{
+	struct memory m = settled();
+
+	for (int i = 0; i < SETTLE_SECONDS && grown(before, m, MEMORY_ALLOWED); i++)
+		m = memory_now();
+	return m;
+}
+
+static bool report_acts(const struct scenario *s, const struct figures *f)
+{
+	bool done = f->effect && !f->failed;
+
+	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++) {
+		ksft_print_msg("%s: %lu %s\n", s->name, f->acts[i], s->actors[i].what);
+		done &= f->acts[i] > 0;
+	}
+	ksft_print_msg("%s: %lu %s\n", s->name, f->effect, s->effect);
+	return done;
+}
+
+static bool report_signals(const struct scenario *s, const struct figures *f)
+{
+	unsigned long raised = 0, signals = 0;
+	bool good = true;
+
+	for (int i = 0; i < TRAPS; i++) {
+		raised += f->raised[i];
+		signals += f->signals[i];
+		if (f->raised[i] && f->signals[i] == (traps[i].signal ? f->raised[i] : 0))
+			continue;
+		ksft_print_msg("%s: %s: %lu raised, %lu signals\n", s->name, traps[i].name,
+			       f->raised[i], f->signals[i]);
+		good = false;
+	}
+	ksft_print_msg("%s: %lu raised, %lu signals\n", s->name, raised, signals);
+	return good;
+}
+
+/* The trap events of a page fault of kernel mode cannot be told from others */
+static bool report_events(const struct scenario *s, const struct figures *f)
+{
+	unsigned long counted = 0, traced = 0, faults = 0;
+	bool good = !f->dropped && f->nmi_entries == f->nmi_exits;
+
+	for (int i = 0; i < TRAPS; i++) {
+		unsigned long in_trap = traps[i].page && !traps[i].user ? 0 : f->counted[i];
+		unsigned long in_pagefault = traps[i].page ? f->counted[i] : 0;
+
+		counted += f->counted[i];
+		traced += f->trap_entries[i];
+		faults += f->fault_entries[i];
+		if (f->counted[i] && f->trap_entries[i] == in_trap &&
+		    f->trap_exits[i] == in_trap && f->fault_entries[i] == in_pagefault &&
+		    f->fault_exits[i] == in_pagefault)
+			continue;
+		ksft_print_msg("%s: %s: %lu raised; trap %lu and %lu, pagefault %lu and %lu\n",
+			       s->name, traps[i].name, f->counted[i], f->trap_entries[i],
+			       f->trap_exits[i], f->fault_entries[i], f->fault_exits[i]);
+		good = false;
+	}
+	ksft_print_msg("%s: %lu raised while counted; entries: %lu trap, %lu pagefault, %lu NMI\n",
+		       s->name, counted, traced, faults, f->nmi_entries);
+	return good;
+}
+
+static bool report_memory(const struct scenario *s, struct memory before, struct memory after)
+{
+	ksft_print_msg("%s: %ld KiB less available, %ld KiB more in slabs\n", s->name,
+		       before.available - after.available, after.slab - before.slab);
+	return !grown(before, after, MEMORY_ALLOWED);
+}
+
+static void test(const struct scenario *s)
+{
+	int ms = seconds * 1000, bare = s->switches ? ms / 2 : 0;
+	struct figures warm_up = { 0 }, f = { 0 };
+	struct memory before, after;
+	time_t began = time(NULL);
+
+	put("/dev", "kmsg", "trap_stress: %s\n", s->name);
+	run(s, ms / 10 + 500, false, &warm_up);
+	before = settled();
+	if (bare)
+		run(s, bare, false, &f);
+	run(s, ms - bare, true, &f);
+	after = settled_after(before);
+	f.failed |= warm_up.failed;
+
+	ksft_test_result(report_acts(s, &f), "%s: it took place\n", s->name);
+	ksft_test_result(report_signals(s, &f), "%s: a signal for each trap\n", s->name);
+	ksft_test_result(report_events(s, &f), "%s: an entry and an exit for each trap\n",
+			 s->name);
+	ksft_test_result(report_memory(s, before, after), "%s: memory does not grow\n", s->name);
+	ksft_print_msg("%s: %d s, %ld with all\n", s->name, seconds, (long)(time(NULL) - began));
+	put("/dev", "kmsg", "trap_stress: end\n");
+}
+
+static pid_t tester;
+
+static void clean_up(void)
+{
+	/* Not when a child ends */
+	if (getpid() != tester)
+		return;
+	all_online();
+	remove_swap();
+	put(TRACING, "current_tracer", "nop");
+	put(TRACING, "set_ftrace_filter", "%s", "");
+	put(TRACING, "events/trap_stress/enable", "0");
+	append(TRACING, "kprobe_events", "-:trap_stress/\n");
+	put(TRACING, "events/trap/enable", "0");
+	put(TRACING, "events/pagefault/enable", "0");
+}
+
+static const struct scenario *find_scenario(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++)
+		if (!strcmp(scenarios[i].name, name))
+			return &scenarios[i];
+	ksft_exit_fail_msg("no scenario '%s'\n", name);
+}
+
+int main(int argc, char **argv)
+{
+	int option;
+
+	while ((option = getopt(argc, argv, "s:")) != -1) {
+		if (option == 's')
+			seconds = atoi(optarg);
+		if (option != 's' || seconds < 1)
+			ksft_exit_fail_msg("usage: trap_stress [-s SECONDS] [SCENARIO]...\n");
+	}
+	start();
+	page_size = sysconf(_SC_PAGESIZE);
+	ncpus = cpus();
+	tmpdir = getenv("TMPDIR") ?: "/tmp";
+	if (ncpus < 2 || ncpus > MAX_CPUS - 2)
+		ksft_exit_skip("not for %d CPUs\n", ncpus);
+	raise_file = open(RAISE_FILE, O_WRONLY);
+	if (raise_file < 0)
+		ksft_exit_skip("no CONFIG_X86_TRAP_TEST\n");
+	for (int i = optind; i < argc; i++)
+		find_scenario(argv[i]);
+
+	/* Before the workers are forked, so that it is the same for all */
+	code = new_pages(page_size);
+	for (int i = 0; i < TRAPS; i++)
+		memcpy(code_of(&traps[i]), traps[i].code, CODE_SIZE);
+	area = new_pages((1 + NEW_PAGES) * page_size);
+	hog = new_pages(HOG_SIZE);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (shared == MAP_FAILED || mprotect(area, page_size, PROT_NONE) ||
+	    mprotect(code, page_size, PROT_READ | PROT_EXEC))
+		ksft_exit_fail_msg("memory: %s\n", strerror(errno));
+	snprintf(trap_filter, sizeof(trap_filter),
+		 "vector == 2 || (user_mode == 0 && vector == 0) || (ip >= 0x%lx && ip < 0x%lx)",
+		 (long)code, (long)code + page_size);
+	snprintf(fault_filter, sizeof(fault_filter), "address >= 0x%lx && address < 0x%lx",
+		 (long)area, (long)area + (1 + NEW_PAGES) * page_size);
+	tester = getpid();
+	atexit(clean_up);
+
+	ksft_set_plan(4 * (optind < argc ? argc - optind : (int)ARRAY_SIZE(scenarios)));
+	for (int i = optind; i < argc; i++)
+		test(find_scenario(argv[i]));
+	for (size_t i = 0; optind == argc && i < ARRAY_SIZE(scenarios); i++)
+		test(&scenarios[i]);
+	ksft_finished();
+}
