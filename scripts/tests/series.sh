@@ -42,7 +42,7 @@ git_am() {
 		done) &&
 	for file in $(list "$patches/series"); do
 		(cd "$logs/fuzz" && patch -p1 -F0 <"$patches/$file") || return 1
-	done >"$logs/fuzz.out" 2>&1 && ! grep -E 'fuzz|offset' "$logs/fuzz.out"
+	done >"$logs/fuzz.out" 2>&1 && ! grep -E '^Hunk .*(fuzz|offset)' "$logs/fuzz.out"
 }
 round_trip() {
 	copy=$logs/round-trip
