@@ -2,8 +2,8 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
 # stress: what may happen around the events, a minute each on 4 CPUs, on the kasan kernel
 #
-# SECONDS_EACH=SECONDS: shorter, or longer. A scenario has four results of trap_stress,
-# and one of what the console said meanwhile.
+# SECONDS_EACH=SECONDS: shorter, or longer. STRESS_KERNEL=NAME: another kernel. A scenario
+# has four results of trap_stress, and one of what the console said meanwhile.
 
 scenarios='all toggle instances filters readers hotplug nmi overwrite probes memory'
 each=${SECONDS_EACH:-60}
@@ -21,7 +21,7 @@ asked_for() {
 }
 
 run_stress() {	# SCENARIO...
-	guest kasan "$job" -c 4 -d 64 <<EOF
+	guest "${STRESS_KERNEL:-kasan}" "$job" -c 4 -d 64 <<EOF
 $tests/trap_stress -s $each $* >/job/tap 2>&1
 EOF
 }
@@ -48,7 +48,7 @@ for scenario in $scenarios; do
 	! asked_for "$scenario" || set -- "$@" "$scenario"
 done
 [ $# != 0 ] || exit 0
-kernels kasan
+kernels "${STRESS_KERNEL:-kasan}"
 
 export TIMEOUT=$((300 + $# * (each * 5 / 4 + 120)))
 group=${ONLY:-stress}
