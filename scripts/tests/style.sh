@@ -35,8 +35,8 @@ shell_scripts() (
 		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x
 )
 spelling() (
-	# "Reenabled" is a word of the kernel's, around our hunks
-	cd "$top" && codespell -L ist,erro,reenabled README.md Documentation selftests scripts \
+	# These are words of the kernel, around our hunks
+	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Documentation selftests scripts \
 		include-trace-events arch-x86-hooks
 )
 kernel_doc() (

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# neighbours: git am -3 on the other kernels that Debian has, or where it does not apply
+#
+# These are the newest of each linux-source-7.* in each suite, one for each version of
+# upstream's. The cache has of them the files that the series changes. Where a patch
+# does not apply, its side of the conflict is taken, and the next one follows: so all
+# the places are told that want a hand, each once. arch-x86-hooks/BASE/neighbours/X.Y
+# has those that are known: none is to be new, and none to be gone.
+
+# shellcheck source=scripts/archive.sh
+. "$top/scripts/archive.sh"
+store=$cache/neighbours
+mkdir -p "$store"
+
+# The Makefile is in each kernel, so it shows that there is one
+(cd "$patches" && list series | xargs cat) |
+	sed -n '1iMakefile
+		s|^diff --git a/\(.*\) b/.*|\1|p' | sort -u >"$logs/touched"
+
+# fetched PACKAGE VERSION: see that the cache has it, as a git repository
+fetched() {
+	out=$store/$1_$2.git
+	[ ! -f "$out/touched" ] || [ -n "$(comm -23 "$logs/touched" "$out/touched")" ] || return 0
+	new=$logs/neighbour.new
+	rm -rf "$new" "$out" && mkdir -p "$new/tree" && cd "$new" &&
+	apt_own apt-get download "$1=$2" || return 1
+	# Not all of the files are there: some are the series' own
+	sed "s|^|$1/|" "$logs/touched" >wanted
+	unpack_source "$1" tree -T "$new/wanted" || true
+	[ -f tree/Makefile ] || return 1
+	use_identity
+	cd tree && plain_git init -q && plain_git add -A -f &&
+	plain_git commit -q -m "$1 $2" && cp "$logs/touched" .git/touched &&
+	mv .git "$out" && cd / && rm -rf "$new"
+}
+
+# places PATCH FILE: the hunks of PATCH in which FILE, as git am left it, has conflicts.
+# What git diff tells of a conflict has the lines of both sides; the second one is the
+# file as the patch has it, on its own base, so lines are those of the hunks' "+" ranges.
+places() {
+	sgit diff -- "$2" | awk -v file="$2" '
+		FILENAME != "-" && /^diff --git / { in_file = $0 == "diff --git a/" file " b/" file; next }
+		FILENAME != "-" {
+			if (in_file && /^@@ /) {
+				split($3, range, /[+,]/)
+				first[++hunks] = range[2]
+				last[hunks] = range[2] + (range[3] == "" ? 1 : range[3]) - 1
+				name[hunks] = $0
+				sub(/^@@ .* @@ */, "", name[hunks])
+			}
+			next
+		}
+		/^@@@ / { split($3, range, /[-,]/); line = range[2]; next }
+		/^\+\+=======/ { begin = line; next }
+		/^\+\+>>>>>>> / {
+			for (h = 1; h <= hunks; h++)
+				if (begin <= last[h] && line >= first[h] && !told[h]++)
+					print file ": hunk " h " of " hunks (name[h] == "" ? "" : ", " name[h])
+			next
+		}
+		/^(-|.-)/ ? /^.-/ : /^. / { line++ }' "$1" -
+}
+
+# A patch that does not apply: say where, and take its side there
+take_over() {	# PATCH
+	of=${1##*/}
+	of=$(echo "${of%.patch}" | sed 's/^[0-9]*-//')
+	unmerged=$(sgit diff --name-only --diff-filter=U)
+	if [ -z "$unmerged" ]; then
+		echo "$of: $(grep -m 1 '^error: ' "$logs/am.out")"
+		sgit am -q --skip
+		return
+	fi
+	for file in $unmerged; do
+		if ! sgit cat-file -e ":2:$file" 2>/dev/null; then
+			echo "$of: $file: is not there"
+		else
+			places "$1" "$file" | sed "s|^|$of: |"
+			for stage in 1 2 3; do
+				sgit cat-file blob ":$stage:$file" >"$logs/stage.$stage" || : >"$logs/stage.$stage"
+			done
+			sgit merge-file -q --theirs "$logs/stage.2" "$logs/stage.1" "$logs/stage.3" &&
+			cp "$logs/stage.2" "$scratch/$file"
+		fi
+		sgit add -- "$file"
+	done
+	if sgit diff --cached --quiet HEAD; then
+		sgit am -q --skip
+	else
+		sgit am -q --continue
+	fi
+}
+
+# apply GIT: git am -3 of the series onto it; where it does not apply is in JOB.places
+sgit() { plain_git -C "$scratch" "$@"; }
+apply() {
+	scratch=$logs/neighbour
+	rm -rf "$scratch" && plain_git init -q "$scratch" &&
+	printf '%s\n' "$1/objects" "$src/.git/objects" >"$scratch/.git/objects/info/alternates" &&
+	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
+	use_identity
+	for patch in $(list "$patches/series"); do
+		sgit am -q -3 "$patches/$patch" >"$logs/am.out" 2>&1 || take_over "$patches/$patch" || return 1
+	done >"$logs/places"
+	[ "$(sgit rev-list --count HEAD)" -gt 1 ]
+}
+
+neighbour() {	# SUITE PACKAGE VERSION UPSTREAM
+	name="neighbour: $2 of $1"
+	selected "$name" || return 0
+	known=$hooks/neighbours/${2#linux-source-}
+	case $4 in *rc*) known=$known-rc ;; esac
+	grep -v "^#" "$known" >"$logs/known" 2>/dev/null || : >"$logs/known"
+	say "$name"
+	if ! (fetched "$2" "$3") >"$logs/neighbour.log" 2>&1; then
+		skip "$name" "$3 could not be downloaded"
+	elif ! apply "$store/$2_$3.git" >>"$logs/neighbour.log" 2>&1; then
+		fail "$name"
+		tail -n 5 "$logs/neighbour.log" | sed 's/^/# /'
+	elif ! diff "$logs/known" "$logs/places" >"$logs/neighbour.diff"; then
+		fail "$name"
+		sed -n "s|^> |# $3 does not take |p; s|^< |# $3 takes |p" "$logs/neighbour.diff"
+	elif [ -s "$logs/known" ]; then
+		pass "$name does not take all, but where is known"
+		sed "s|^|# $3 does not take |" "$logs/known"
+	else
+		pass "$name takes all"
+	fi
+}
+
+[ -r "$keyring" ] || skip_part "no $keyring: apt-get install debian-archive-keyring"
+find_mirror
+[ -n "$mirror" ] || skip_part 'apt knows no Debian mirror here'
+seen=" ${base_version%-*} "
+for suite in "$base_suite" testing sid experimental; do
+	if ! use_suite "$logs/apt.$suite" "$suite" >"$logs/apt.$suite.log" 2>&1; then
+		selected "neighbour: of $suite" &&
+			skip "neighbours of $suite" "apt-get update of $suite failed (see $logs/apt.$suite.log)"
+		continue
+	fi
+	for package in $(apt_own apt-cache pkgnames linux-source-7. | sort -V); do
+		version=$(apt_own apt-cache madison "$package" | awk 'NR == 1 { print $3 }')
+		upstream=${version%-*}
+		case $seen in *" $upstream "*) continue ;; esac
+		seen="$seen$upstream "
+		neighbour "$suite" "$package" "$version" "$upstream"
+	done
+	rm -rf "$logs/apt.$suite"
+done
