@@ -9,7 +9,7 @@ export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL TIMEOUT TRACE_LINES
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell check check-all series tree edits clean distclean
+.PHONY: help run shell check check-all check-selftest series tree edits clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -38,6 +38,9 @@ check:		## the tests for every change: series, builds, boots, kselftests
 
 check-all:	## all tests there are, which takes hours
 	@scripts/check all
+
+check-selftest:	## seed a defect for each test to catch, and see it caught
+	@scripts/check selftest
 
 check-%:
 	@scripts/check $*
