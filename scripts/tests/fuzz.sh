@@ -27,6 +27,12 @@ fuzz() {	# JOB
 EOF
 }
 
+# If it failed: all but the table of operations
+what_it_said() {	# TAP
+	grep -qE '^not ok|^Bail out!' "$1" || return 0
+	sed -n '/ times .* refused, /d; s/^Bail out!/# &/; s/^# /# /p' "$1" | head -n 60
+}
+
 # A run that is too short for all that there is proves nothing of that kind
 each_was_done() {	# TAP
 	grep ' times ' "$1"
@@ -122,6 +128,7 @@ if selected; then
 	TIMEOUT=$((fuzz_seconds + fuzz_seconds / 2 + 900))
 	check 'long run: the guest boots, and it ends' fuzz "$job"
 	report 'long run' "$job" 1
+	what_it_said "$job/tap"
 	check 'long run: each kind of operation was done' each_was_done "$job/tap"
 	check 'long run: no splat on the console' clean_console "$job/console.log"
 fi
