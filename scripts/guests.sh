@@ -179,7 +179,7 @@ console_clean() {
 # last, so a tree without one is not whole.
 work_tree() {
 	commit=$(plain_git -C "$src" rev-parse --verify "$2") || return 1
-	if ! plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 ||
+	if ! [ -e "$1/.git" ] || ! plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 ||
 	   ! [ -f "$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index)" ]; then
 		rm -rf "$1" && mkdir -p "$(dirname "$1")" &&
 		plain_git -C "$src" worktree prune &&
