@@ -33,11 +33,9 @@ what_it_said() {	# TAP
 	sed -n '/ times .* refused, /d; s/^Bail out!/# &/; s/^# /# /p' "$1" | head -n 60
 }
 
-# A run that is too short for all that there is proves nothing of that kind
 each_was_done() {	# TAP
 	grep ' times ' "$1"
-	[ "$fuzz_seconds" -lt 120 ] ||
-		{ [ "$(grep -c '^# [0-9]* times ' "$1")" -gt 30 ] && ! grep '^# 0 times ' "$1"; }
+	[ "$(grep -c '^# [0-9]* times ' "$1")" -gt 30 ] && ! grep '^# 0 times ' "$1"
 }
 
 # Short runs: the same seed twice and another one, 32 bit, two that a signal ends, and
@@ -64,7 +62,8 @@ for signal in INT TERM; do
 done
 mkdir bad
 n=0
-for options in -x -s '-s x' '-n -1' '-n 1x' '-d 0' '-d 99999999999999999999' '-d 1 -n 1' argument; do
+for options in -x -s '-s x' '-n -1' '-n 1x' '-d 0' '-d 99999999999999999999' '-d 1 -n 1' \
+	'-d 1 -n 0' '-n 0' argument; do
 	n=\$((n + 1))
 	$tests/trap_fuzz \$options >bad/\$n.out 2>bad/\$n.err || echo \$? >bad/\$n.status
 done
@@ -88,7 +87,7 @@ digest() { sed -n 's/^# seed .* digest //p' "$1"; }
 replays() {	# JOB
 	passes "$1/same" && passes "$1/again" && passes "$1/other" &&
 	[ -n "$(digest "$1/same")" ] &&
-	[ "$(digest "$1/same")" = "$(digest "$1/again")" ] &&
+	{ [ "$(digest "$1/same")" = "$(digest "$1/again")" ] || { echo "the digests differ"; return 1; }; } &&
 	[ "$(digest "$1/same")" != "$(digest "$1/other")" ]
 }
 
@@ -108,7 +107,7 @@ refuses() {	# JOB
 		[ "$(wc -l <"${status%status}err")" = 1 ] && [ ! -s "${status%status}out" ] &&
 		grep -q '^error: ' "${status%status}err" || return 1
 	done
-	[ $n = 9 ]
+	[ $n = 11 ]
 }
 
 export TIMEOUT=900
@@ -129,7 +128,12 @@ if selected; then
 	check 'long run: the guest boots, and it ends' fuzz "$job"
 	report 'long run' "$job" 1
 	what_it_said "$job/tap"
-	check 'long run: each kind of operation was done' each_was_done "$job/tap"
+	# In a short run, it is a matter of luck
+	if [ "$fuzz_seconds" -lt 120 ]; then
+		skip 'long run: each kind of operation was done' "$fuzz_seconds s are too short"
+	else
+		check 'long run: each kind of operation was done' each_was_done "$job/tap"
+	fi
 	check 'long run: no splat on the console' clean_console "$job/console.log"
 fi
 unset TIMEOUT

@@ -23,7 +23,19 @@ asked_for() {
 run_stress() {	# SCENARIO...
 	guest "${STRESS_KERNEL:-kasan}" "$job" -c 4 -d 64 <<EOF
 $tests/trap_stress -s $each $* >/job/tap 2>&1
+cd /sys/kernel/debug
+[ -f kmemleak ] || exit 0
+# It tells what it has seen twice as lost, and not before that is 5 s old
+for scan in 1 2; do
+	sleep 6
+	echo scan >kmemleak
+done
+cat kmemleak >/job/leaks || echo "kmemleak cannot be read" >/job/leaks
 EOF
+}
+
+no_leaks() {
+	cat "$job/leaks" && [ ! -s "$job/leaks" ]
 }
 
 # console_of SCENARIO: what it said from where that begins to where it ends; "end" for
@@ -31,7 +43,7 @@ EOF
 console_of() {
 	tr -d '\r' <"$job/console.log" | awk -v of="$1" '
 		BEGIN				{ now = "end" }
-		/: trap_stress: |\] trap_stress: /	{ now = $NF }
+		/[]:] trap_stress: [a-z]+$/	{ now = $NF }
 		now == of'
 }
 
@@ -39,10 +51,15 @@ console_of() {
 silent() {	# SCENARIO
 	console_of "$1" >"$logs/stress.$1" && [ -s "$logs/stress.$1" ] &&
 	console_clean "$logs/stress.$1" &&
-	! grep -aE 'Call Trace|cut here|KASAN|UBSAN|kmemleak: .* leaks|rcu:.*(stall|starve)' \
+	! grep -aE 'Call Trace|cut here|KASAN|UBSAN|kmemleak: (.* leaks|.*disabled)|rcu:.*(stall|starve)' \
 		"$logs/stress.$1"
 }
 
+case $each in
+*[!0-9]* | 0* | '')
+	fail "stress: SECONDS_EACH is a number of seconds, not '$each'"
+	exit ;;
+esac
 set --
 for scenario in $scenarios; do
 	! asked_for "$scenario" || set -- "$@" "$scenario"
@@ -71,5 +88,8 @@ for scenario in "$@"; do
 done
 group=${ONLY:-stress}
 check 'stress: nor has it before, between and after' silent end
+if grep -qx CONFIG_DEBUG_KMEMLEAK=y "$dir/${STRESS_KERNEL:-kasan}/.config"; then
+	check 'stress: kmemleak finds nothing' no_leaks
+fi
 group=''
 unset TIMEOUT

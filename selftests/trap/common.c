@@ -40,6 +40,8 @@ static int write_to(const char *dir, const char *file, int flags, const char *fm
 	ssize_t n;
 
 	len = vsnprintf(text, sizeof(text), fmt, args);
+	if (len < 0 || len >= (int)sizeof(text))
+		return -E2BIG;
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
 	fd = open(path, O_WRONLY | flags);
 	if (fd < 0)

@@ -1320,7 +1320,7 @@ static void *run_thread(void *arg)
 		size_t i = 0;
 
 		/* All that the operation does follows from these three */
-		me->random = mix(mix(seed + me->number) + me->begun);
+		me->random = mix(mix(mix(seed) + me->number) + me->begun);
 		__atomic_add_fetch(&me->begun, 1, __ATOMIC_RELAXED);
 		me->cpu = draw(me, cpus());
 		if (me->role == RAISER)
@@ -1707,8 +1707,11 @@ static bool watch_agrees(unsigned long *agreed)
 		OUTCOME_SIGBUS, OUTCOME_MAPERR, OUTCOME_ACCERR, OUTCOME_PKUERR,
 	};
 	unsigned long counts[ARRAY_SIZE(watched)][2][OUTCOMES], entries = 0, exits = 0;
+	unsigned long signals = 0;
 	bool good = true;
 
+	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
+		signals += all_outcomes(outcomes[i]) - outcomes_before[outcomes[i]];
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++) {
 		if (read_hist(i, counts[i]))
 			continue;
@@ -1721,8 +1724,11 @@ static bool watch_agrees(unsigned long *agreed)
 					       raised_before[user][vector];
 			unsigned long entry = counts[0][user][vector];
 			unsigned long exit = counts[1][user][vector];
+			/* Some pages are there already when they are touched */
+			unsigned long least = user && vector == PF ? signals : raised;
 
-			if (entry == exit && (raised_by_others(vector) || entry == raised)) {
+			if (entry == exit &&
+			    (raised_by_others(vector) ? entry >= least : entry == raised)) {
 				*agreed += exit;
 				continue;
 			}
@@ -1790,17 +1796,17 @@ static bool counts_exactly(void)
 /* A #DE at each event of some #UD is seen by nobody, and counted twice each */
 static bool guards(unsigned long *counted)
 {
-	int nested = 0, entries = 0, fd = open(PROBE_FILE, O_WRONLY);
+	int nested = 0, entries = 0, fd;
 	const struct user_trap *t = user_traps;
 	unsigned long before;
 	char filter[64];
 	struct event e;
 	FILE *f;
 
-	if (fd < 0)
-		return true;
 	while (t->vector != UD)
 		t++;
+	fd = open(PROBE_FILE, O_WRONLY);
+	must(fd < 0 ? -errno : 0, PROBE_FILE);
 	snprintf(filter, sizeof(filter), "common_pid == %d", getpid());
 	before = suppressed();
 	trace_on(check_instance, filter);
@@ -1897,6 +1903,16 @@ static void give_up(const char *why)
 	_exit(KSFT_FAIL);
 }
 
+/* What ends the program, when all is undone */
+static void set_of_ends(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGQUIT);
+}
+
 /* Wait for the process of a round, and end it in time: whether it ended well */
 static bool end_of_round(double end)
 {
@@ -1906,17 +1922,15 @@ static bool end_of_round(double end)
 	int signal, status;
 	sigset_t set;
 
-	sigemptyset(&set);
+	set_of_ends(&set);
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
 	for (int i = 0; i < THREADS; i++)
 		since[i] = seconds();
 	for (;;) {
 		if (waitpid(fuzzing, &status, WNOHANG) == fuzzing)
 			break;
 		signal = sigtimedwait(&set, NULL, &second);
-		if (signal == SIGINT || signal == SIGTERM)
+		if (signal > 0 && signal != SIGCHLD)
 			interrupted = signal;
 		if (interrupted || seconds() > end)
 			__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
@@ -2002,7 +2016,7 @@ static unsigned long long parse_number(const char *text, unsigned long long most
 
 static void parse_options(int argc, char **argv, unsigned long long *limit, double *duration)
 {
-	bool have_seed = false, have_duration = false;
+	bool have_seed = false, have_duration = false, have_limit = false;
 	char option[3] = "-";
 	int c;
 
@@ -2020,6 +2034,7 @@ static void parse_options(int argc, char **argv, unsigned long long *limit, doub
 			break;
 		case 'n':
 			*limit = parse_number(optarg, 1ULL << 40);
+			have_limit = true;
 			break;
 		case 'v':
 			verbose = true;
@@ -2033,10 +2048,12 @@ static void parse_options(int argc, char **argv, unsigned long long *limit, doub
 	}
 	if (optind < argc)
 		usage_error("no such argument", argv[optind]);
-	if (have_duration && *limit)
+	if (have_duration && have_limit)
 		usage_error("-d and -n exclude each other, as in", "-d 1 -n 1");
 	if (have_duration && !*duration)
 		usage_error("too short", "-d 0");
+	if (have_limit && !*limit)
+		usage_error("too few", "-n 0");
 	if (!have_seed && getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		usage_error("no random seed, give one", "-s");
 	if (*limit)
@@ -2049,11 +2066,10 @@ static void set_up(unsigned long long limit)
 	sigset_t set;
 
 	/* For this process to take in turn, and for nobody else */
-	sigemptyset(&set);
+	set_of_ends(&set);
 	sigaddset(&set, SIGCHLD);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
 
 	if (ARRAY_SIZE(operations) > OPERATIONS)
 		ksft_exit_fail_msg("no room to count all operations\n");
@@ -2089,9 +2105,13 @@ static bool all_at_limit(void)
 	return true;
 }
 
+#define EVENTS_AS_TRAPS		"as many events as traps, while all is switched"
+#define PROBE_SUPPRESSED	"a trap of a probe is suppressed, and counted"
+
 int main(int argc, char **argv)
 {
 	bool went_on = true, agrees = true, restored = true, exact = true, guarded = true;
+	bool have_probe;
 	unsigned long long limit = 0, rounds = 0, failures = 0, watched_rounds = 0;
 	unsigned long agreed = 0, counted = 0;
 	double duration = SECONDS, end;
@@ -2102,6 +2122,7 @@ int main(int argc, char **argv)
 	if (access(TRACING "/events/pagefault/pagefault_exit", F_OK) || access(SUPPRESSED, R_OK))
 		ksft_exit_skip("no pagefault events, or no trap_suppressed, in " TRACING "\n");
 	set_up(limit);
+	have_probe = !access(PROBE_FILE, W_OK);
 	ksft_set_plan(6);
 	ksft_print_msg("seed 0x%llx\n", seed);
 
@@ -2144,7 +2165,7 @@ int main(int argc, char **argv)
 		restored &= same_state(before, after, true);
 		free(after);
 		exact &= counts_exactly();
-		guarded &= guards(&counted);
+		guarded &= !have_probe || guards(&counted);
 	}
 	tell_console("rounds of which all ended:", rounds);
 	if (interrupted)
@@ -2166,10 +2187,15 @@ int main(int argc, char **argv)
 
 	ksft_test_result(went_on, "all threads go on to the end\n");
 	ksft_test_result(!failures, "each trap led to what it must\n");
-	ksft_test_result(agrees && (agreed || !went_on),
-			 "as many events as traps, while all is switched\n");
+	if (agreed || !agrees || went_on)
+		ksft_test_result(agrees && agreed, EVENTS_AS_TRAPS "\n");
+	else
+		ksft_test_result_skip(EVENTS_AS_TRAPS ": no round ended\n");
 	ksft_test_result(restored, "with all switched off, tracing is as it was before\n");
 	ksft_test_result(exact, "1000 #UD of user mode are 1000 entries and 1000 exits\n");
-	ksft_test_result(guarded, "a trap of a probe is suppressed, and counted\n");
+	if (have_probe)
+		ksft_test_result(guarded, PROBE_SUPPRESSED "\n");
+	else
+		ksft_test_result_skip(PROBE_SUPPRESSED ": no CONFIG_X86_TRAP_TEST\n");
 	ksft_finished();
 }
