@@ -19,7 +19,7 @@ build_kernel() {
 
 # WERROR makes the compiler's and objtool's fatal; the others only say it
 builds_clean() {	# NAME
-	build_kernel "$1" && ! grep -i 'warning:' "$dir/$1.log"
+	build_kernel "$1" && [ -s "$dir/$1.log" ] && ! grep -i 'warning:' "$dir/$1.log"
 }
 
 # The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it
@@ -84,17 +84,21 @@ run_programs() {	# KERNEL JOB PROGRAM... [OPTION OF BOOT...]
 for program in $list; do
 	echo "selftests: trap: \$program"
 	$tests/\$program
+	status=\$?
+	# Passed, failed, skipped
+	case \$status in 0 | 1 | 4) ;; *) echo "Bail out! \$program: status \$status" ;; esac
 done >/job/tap 2>&1
 EOF
 }
 
-# passes_kselftest NAME KERNEL [OPTION OF BOOT...]: the programs of 64 bit in a guest,
-# as results of NAME
+# passes_kselftest NAME KERNEL PROGRAMS [OPTION OF BOOT...]: these in a guest, as
+# results of NAME
 passes_kselftest() {
-	group=$1 kernel=$2
-	shift 2
+	group=$1 kernel=$2 list=$3
+	shift 3
 	selected || return 0
-	list=$(programs "$group" trap_events trap_guard trap_input pagefault_outcome pagefault_count pagefault_input)
+	# shellcheck disable=SC2086 # a list
+	list=$(programs "$group" $list)
 	# shellcheck disable=SC2086 # a list
 	check "$group: the guest boots and runs the kselftest" \
 		run_programs "$kernel" "$logs/$group" $list "$@"
@@ -104,17 +108,18 @@ passes_kselftest() {
 }
 
 # tap FILE: what the programs printed. The kselftest's runner puts "# " before
-# that, and adds results of its own
+# that, and adds results of its own: of those, that a program crashed is not in its TAP
 tap() {
 	if grep -q '^# selftests: trap: ' "$1"; then
-		sed -n 's/^# //p' "$1"
+		sed -n -e 's/^# //p' -e '/# exit=1$/d' \
+			-e 's/^not ok .* selftests: trap: \(.*\) # \(exit=.*\|TIMEOUT.*\)/Bail out! \1: \2/p' "$1"
 	else
 		cat "$1"
 	fi
 }
 
 # What a machine or a program cannot do is known; all else has to be tested
-may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms'
+may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms|no round ended'
 known_skip() {	# KERNEL TEST: REASON
 	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
 	case "$1: $2" in
@@ -130,20 +135,38 @@ known_skip() {	# KERNEL TEST: REASON
 	return 1
 }
 
+# results_of JOB: the results in JOB/tap, with the program, go to JOB/results. What was
+# said before the one that failed is in JOB/said, with the number of the line it has there
+results_of() {
+	tap "$1/tap" >"$1/inner" || : >"$1/inner"
+	: >"$1/said"
+	awk -v said="$1/said" '
+		/^selftests: trap: /	{ program = $3; text = "" }
+		/^# /			{ text = text (n + 1) " " $0 "\n" }
+		/^(not )?ok [0-9]+ /	{
+			n++
+			if (/^not/)
+				printf "%s", text >said
+			text = ""
+			print program " " $0
+		}' "$1/inner" >"$1/results"
+}
+
 # report NAME JOB PROGRAMS: a result for each of the tests in JOB/tap, which is of
 # so many programs
 report() {
 	selected "$1" || return 0
 	for_all=$group
-	tap "$2/tap" >"$2/inner" || : >"$2/inner"
-	awk '/^selftests: trap: / { program = $3 }
-		/^(not )?ok [0-9]+ / { print program " " $0 }' "$2/inner" >"$2/results"
+	results_of "$2"
+	number=0
 	while read -r program line; do
+		number=$((number + 1))
 		what=$(echo "$line" | sed 's/^\(not \)\{0,1\}ok [0-9]* *\(# SKIP \)\{0,1\}//')
 		group="$1, $program"
 		case $line in
 		'not ok'*)
-			fail "$1, $program: $what" ;;
+			printf '%s\n%s\n# log: %s\n' "$(fail "$1, $program: $what")" \
+				"$(sed -n "s/^$number #/#/p" "$2/said" | tail -n 15 | cut -c 1-200)" "$2/tap" ;;
 		*'# SKIP'*)
 			if known_skip "$1" "$what"; then
 				skip "$1, $program: ${what%: *}" "${what##*: }"
@@ -168,7 +191,8 @@ all_there() {
 # Raising #NM and #CP in kernel mode makes a warning each, a busy host makes NMI
 # handlers slow, and nothing else may be there
 console_clean() {
-	! grep -aE 'WARNING:|BUG:|Oops|INFO: |possible (recursive|circular)|suspicious RCU' "$1" |
+	[ -s "$1" ] || { echo "$1 is empty"; return 1; }
+	! grep -aE 'WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)|suspicious RCU|kmemleak: [0-9]+ new' "$1" |
 		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection)\+|INFO: NMI handler .* took too long' |
 		grep .
 }

@@ -32,8 +32,8 @@ CACHE=$cache
 export CACHE
 
 case $top$cache in
-*[!A-Za-z0-9._/+@%~-]*)
-	echo "error: the paths of the clone ($top) and the cache ($cache) may have letters, digits and . _ / + @ % ~ - only, for the kernel's build and QEMU take no others: move them" >&2
+*[!A-Za-z0-9._/+@~-]*)
+	echo "error: the paths of the clone ($top) and the cache ($cache) may have letters, digits and . _ / + @ ~ - only, for the kernel's build and QEMU take no others: move them" >&2
 	exit 1 ;;
 esac
 

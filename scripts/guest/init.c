@@ -170,6 +170,9 @@ static void run_tests(void)
 			_exit(1);
 		}
 		wait(&status);
+		/* Passed, failed, skipped */
+		if (!WIFEXITED(status) || (WEXITSTATUS(status) > 1 && WEXITSTATUS(status) != 4))
+			dprintf(tap, "Bail out! %s: status 0x%x\n", program, status);
 	}
 	exit(0);
 }

@@ -63,7 +63,7 @@ balance() {	# FILE ENTRY EXIT
 	esac
 }
 works() {
-	job=$logs/bisect.job
+	job=$logs/bisect.$number.works
 	guest bisect "$job" <<END || return 1
 cd /sys/kernel/tracing
 ls -d events/pagefault/*_* events/trap/*_* >/job/events
@@ -102,11 +102,19 @@ passes() {
 	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
 		INSTALL_PATH="$dir/installed" || return 1
 	tests=$dir/installed/trap
-	set -- trap_events trap_guard trap_input pagefault_outcome pagefault_input
-	run_programs bisect "$logs/bisect.job" "$@" || return 1
-	grep -v '^#' "$logs/bisect.job/tap"
-	! grep '^not ok ' "$logs/bisect.job/tap" &&
-	[ "$(grep -c '^1\.\.[1-9]' "$logs/bisect.job/tap")" = $# ]
+	job=$logs/bisect.$number.passes
+	# shellcheck disable=SC2046 # a list
+	set -- $(sed -n 's/^trap://p' "$dir/installed/kselftest-list.txt")
+	run_programs bisect "$job" "$@" || return 1
+	results_of "$job"
+	cat "$job/results" "$job/said"
+	while read -r program line; do
+		case $line in
+		'not ok'*)	return 1 ;;
+		*'# SKIP '*)	known_skip x86_64 "${line#*# SKIP }" || return 1 ;;
+		esac
+	done <"$job/results"
+	all_there "$job" $# && console_clean "$job/console.log"
 }
 
 list "$series_dir/series" >"$logs/bisect.names"

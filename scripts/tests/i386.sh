@@ -17,7 +17,7 @@ programs_32() {	# JOB PROGRAM...
 
 export TIMEOUT=900
 # shellcheck disable=SC2046 # a list
-set -- $(programs i386 trap_events trap_guard trap_input pagefault_outcome pagefault_count pagefault_input)
+set -- $(programs i386 $(kselftest_programs | grep -v _32))
 group=i386
 check 'i386: there is a job for its guest' programs_32 "$logs/i386" "$@"
 check 'i386: the guest boots and runs the kselftest' "$top/scripts/boot" -d 512 "$logs/i386"

@@ -4,4 +4,4 @@
 
 kernels kasan
 export TIMEOUT=1800
-passes_kselftest kasan kasan -c 4
+passes_kselftest kasan kasan "$(kselftest_programs)" -c 4

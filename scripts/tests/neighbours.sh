@@ -18,13 +18,16 @@ mkdir -p "$store"
 	sed -n '1iMakefile
 		s|^diff --git a/\(.*\) b/.*|\1|p' | sort -u >"$logs/touched"
 
-# fetched PACKAGE VERSION: see that the cache has it, as a git repository
+# fetched PACKAGE VERSION: see that the cache has it, as a git repository. Status 2 if it
+# cannot be downloaded. Another clone may have the same cache
 fetched() {
+	exec 7>"$store/lock"
+	flock 7
 	out=$store/$1_$2.git
 	[ ! -f "$out/touched" ] || [ -n "$(comm -23 "$logs/touched" "$out/touched")" ] || return 0
 	new=$logs/neighbour.new
-	rm -rf "$new" "$out" && mkdir -p "$new/tree" && cd "$new" &&
-	apt_own apt-get download "$1=$2" || return 1
+	rm -rf "$new" "$out" && mkdir -p "$new/tree" && cd "$new" || return 1
+	apt_own apt-get download "$1=$2" || return 2
 	# Not all of the files are there: some are the series' own
 	sed "s|^|$1/|" "$logs/touched" >wanted
 	unpack_source "$1" tree -T "$new/wanted" || true
@@ -113,9 +116,11 @@ neighbour() {	# SUITE PACKAGE VERSION UPSTREAM
 	case $4 in *rc*) known=$known-rc ;; esac
 	grep -v "^#" "$known" >"$logs/known" 2>/dev/null || : >"$logs/known"
 	say "$name"
-	if ! (fetched "$2" "$3") >"$logs/neighbour.log" 2>&1; then
+	status=0
+	(fetched "$2" "$3") >"$logs/neighbour.log" 2>&1 || status=$?
+	if [ $status = 2 ]; then
 		skip "$name" "$3 could not be downloaded"
-	elif ! apply "$store/$2_$3.git" >>"$logs/neighbour.log" 2>&1; then
+	elif [ $status != 0 ] || ! apply "$store/$2_$3.git" >>"$logs/neighbour.log" 2>&1; then
 		fail "$name"
 		tail -n 5 "$logs/neighbour.log" | sed 's/^/# /'
 	elif ! diff "$logs/known" "$logs/places" >"$logs/neighbour.diff"; then

@@ -37,8 +37,8 @@ off() {
 	allowed >"$logs/price-allowed"
 	join "$logs/price-base/prices" "$1" | join - "$logs/price-allowed" | awk '
 		{
-			printf "%s: %d instructions, %+d with the series, %d allowed\n",
-			       $1, $2, $3 - $2, $4
+			printf "%s: %d instructions, %+d with the series, %d allowed%s\n",
+			       $1, $2, $3 - $2, $4, $3 - $2 > $4 ? ": TOO MANY" : ""
 			n++
 			if ($3 - $2 > $4)
 				bad++

@@ -4,4 +4,4 @@
 
 kernels rt
 export TIMEOUT=900
-passes_kselftest rt rt -c 4
+passes_kselftest rt rt "$(kselftest_programs)" -c 4

@@ -8,7 +8,8 @@
 #	# part: PART		The part that is run then,
 #	# only: NAME		and of that what begins so (if not given: the first of
 #				the tests that fail).
-#	# fails: NAME		This test fails, and no other does.
+#	# fails: NAME		This test fails, and no other does. As a pattern of the
+#				shell's it stands for all that match.
 #	# says: WORDS		This is in what comes with it.
 #	# series: as it is	patches/ is not made anew before.
 
@@ -32,6 +33,20 @@ header() {	# DEFECT WORD
 	sed -n "s/^# $2: //p" "$1"
 }
 
+# each_matches LINES PATTERNS OUT: each line has a pattern, which goes to OUT
+each_matches() {
+	while read -r line; do
+		while read -r pattern; do
+			# shellcheck disable=SC2254 # a pattern
+			case $line in
+			$pattern)	echo "$pattern"; continue 2 ;;
+			esac
+		done <"$2"
+		echo "this failed as well: $line" >&2
+		return 1
+	done <"$1" >"$3"
+}
+
 defect_is_caught() (	# DEFECT
 	scratch_copy || exit 1
 	rm -f "$logs/selftest.out"
@@ -42,13 +57,20 @@ defect_is_caught() (	# DEFECT
 	cd "$copy" && set -e
 	# shellcheck source=/dev/null
 	. "$1"
+	rsync -rcn --delete --out-format=%n --exclude=/build --exclude=/.git "$top/" "$copy/" |
+		grep -q . || {
+		echo 'it changes nothing'
+		exit 1
+	}
 	[ "$(header "$1" series)" = 'as it is' ] || scripts/series "$base" || exit 1
 	ONLY=$only scripts/check "$(header "$1" part)" >"$logs/selftest.out" && {
 		echo 'it is not caught'
 		exit 1
 	}
 	cat "$logs/selftest.out"
-	sed -n 's/^not ok [0-9]* - //p' "$logs/selftest.out" | sort | diff - "$logs/expected" &&
+	sed -n 's/^not ok [0-9]* - //p' "$logs/selftest.out" >"$logs/failed"
+	each_matches "$logs/failed" "$logs/expected" "$logs/matched" &&
+	sort -u "$logs/matched" | diff - "$logs/expected" &&
 	grep -qF -- "$(header "$1" says)" "$logs/selftest.out"
 )
 

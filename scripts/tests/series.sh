@@ -17,6 +17,7 @@ patches_of_sources() {
 	fi
 }
 same_elsewhere() (
+	[ -d "$logs/patches" ] || "$top/scripts/series" --to "$logs/patches" "$base" || exit 1
 	umask 077
 	mkdir -p "$logs/home"
 	HOME=$logs/home TZ=Asia/Tokyo LC_ALL=C LANG=de_DE.UTF-8 COLUMNS=200
@@ -25,7 +26,7 @@ same_elsewhere() (
 	printf '[diff]\n\tcontext = 7\n\tnoprefix = true\n[format]\n\tsignature = x\n' >"$HOME/.gitconfig"
 	export GIT_DIR=/nowhere GIT_INDEX_FILE=/nowhere/index GIT_DIFF_OPTS=-u7
 	"$top/scripts/series" --to "$logs/patches.2" "$base" &&
-	diff -r "$logs/patches" "$logs/patches.2"
+	! diff -r "$logs/patches" "$logs/patches.2" | head -n 12 | grep .
 )
 git_am() {
 	rm -rf "$logs/am.git" &&

@@ -5,5 +5,5 @@
 kernels guest
 export TIMEOUT=900
 for cpus in 1 2 4; do
-	passes_kselftest "smp$cpus" guest -c "$cpus"
+	passes_kselftest "smp$cpus" guest "$(kselftest_programs)" -c "$cpus"
 done

@@ -25,13 +25,13 @@ checkpatch_programs() (
 )
 
 spdx() {
-	(cd "$top" && git ls-files -co --exclude-standard) >"$logs/files"
+	(cd "$top" && plain_git ls-files -co --exclude-standard) >"$logs/files"
 	! (cd "$top" && grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' \
 		-e '/settings$' -e '/cover$' "$logs/files" |
 		xargs grep -L 'SPDX-License-Identifier: GPL-2.0') | grep .
 }
 shell_scripts() (
-	cd "$top" && git ls-files -co --exclude-standard |
+	cd "$top" && plain_git ls-files -co --exclude-standard |
 		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x
 )
 spelling() (
@@ -40,6 +40,8 @@ spelling() (
 		include-trace-events arch-x86-hooks
 )
 kernel_doc() (
+	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/kernel/trap_trace.c" \
+		2>/dev/null | grep trap_guard_begin || exit 1
 	set -- $(plain_git -C "$src" diff --name-only base HEAD -- '*.[ch]' | grep -v ^tools/)
 	for tree in base HEAD; do
 		mkdir -p "$logs/kernel-doc.$tree" && cd "$logs/kernel-doc.$tree" &&
