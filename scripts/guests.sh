@@ -193,7 +193,7 @@ all_there() {
 console_clean() {
 	[ -s "$1" ] || { echo "$1 is empty"; return 1; }
 	! grep -aE 'WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)|suspicious RCU|kmemleak: [0-9]+ new' "$1" |
-		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection)\+|INFO: NMI handler .* took too long' |
+		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection|do_unexpected_cp[.a-z0-9]*)\+|INFO: NMI handler .* took too long' |
 		grep .
 }
 
