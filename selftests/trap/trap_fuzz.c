@@ -205,6 +205,8 @@ static unsigned long probed_at;
 static uint64_t tracer_function;
 static bool have_nx, have_vsyscall;
 static pthread_mutex_t probe_mutex = PTHREAD_MUTEX_INITIALIZER;
+/* No tracer in an instance that has no filter for functions yet */
+static pthread_mutex_t tracer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* A page fault with a signal is known by si_code; other traps have SI_KERNEL */
@@ -959,7 +961,9 @@ static int set_tracer(struct thread *me)
 	char path[128];
 	int ret;
 
+	pthread_mutex_lock(&tracer_mutex);
 	ret = put_in(me, n, "current_tracer", tracer);
+	pthread_mutex_unlock(&tracer_mutex);
 	if (ret || !strcmp(tracer, "nop"))
 		return ret;
 	usleep(wait_us);
@@ -1049,14 +1053,16 @@ static int make_or_remove(struct thread *me)
 	const unsigned int n = 1 + draw(me, INSTANCES);
 	const bool make = draw(me, 2);
 	char path[128];
+	int ret;
 
 	note(me, "%s %s", make ? "mkdir" : "rmdir", instance_name(n));
 	instance_path(n, path, sizeof(path));
-	if (make ? mkdir(path, 0755) : rmdir(path))
-		return -errno;
-	if (make)
+	pthread_mutex_lock(&tracer_mutex);
+	ret = (make ? mkdir(path, 0755) : rmdir(path)) ? -errno : 0;
+	if (make && !ret)
 		put(path, "set_ftrace_filter", SOME_FUNCTIONS);
-	return 0;
+	pthread_mutex_unlock(&tracer_mutex);
+	return ret;
 }
 
 static int add_kprobe(struct thread *me)
