@@ -3,5 +3,6 @@
 # kasan: the kselftest on a kernel with KASAN, lockdep and all of x86_debug.config
 
 kernels kasan
-export TIMEOUT=1800
+# A guest with KASAN takes several times as long for everything
+export TIMEOUT=5400
 passes_kselftest kasan kasan "$(kselftest_programs)" -c 4

@@ -67,7 +67,8 @@ done
 [ $# != 0 ] || exit 0
 kernels "${STRESS_KERNEL:-kasan}"
 
-export TIMEOUT=$((300 + $# * (each * 5 / 4 + 120)))
+# A quarter more for the warm-up, and what memory takes until it has settled
+export TIMEOUT=$((900 + $# * (each * 5 / 4 + 240)))
 group=${ONLY:-stress}
 check 'stress: the guest boots and runs all that was asked for' run_stress "$@"
 [ -f "$job/tap" ] || exit 0
