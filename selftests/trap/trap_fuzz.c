@@ -205,7 +205,7 @@ static unsigned long probed_at;
 static uint64_t tracer_function;
 static bool have_nx, have_vsyscall;
 static pthread_mutex_t probe_mutex = PTHREAD_MUTEX_INITIALIZER;
-/* No tracer in an instance that has no filter for functions yet */
+/* Nothing changes what functions there are for a tracer while one is on */
 static pthread_mutex_t tracer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -949,6 +949,16 @@ static int set_option(struct thread *me)
 	return put_in(me, n, file, draw(me, 2) ? "1" : "0");
 }
 
+/* Whether an instance has a filter for functions */
+static bool some_functions(const char *path)
+{
+	char *text = get(path, "set_ftrace_filter");
+	bool some = text && *text && *text != '#';
+
+	free(text);
+	return some;
+}
+
 /* They make all slow, so none stays for long */
 static int set_tracer(struct thread *me)
 {
@@ -961,21 +971,24 @@ static int set_tracer(struct thread *me)
 	char path[128];
 	int ret;
 
-	pthread_mutex_lock(&tracer_mutex);
-	ret = put_in(me, n, "current_tracer", tracer);
-	pthread_mutex_unlock(&tracer_mutex);
-	if (ret || !strcmp(tracer, "nop"))
-		return ret;
-	usleep(wait_us);
+	note(me, "echo '%s' >%s:current_tracer, for %u us", tracer, instance_name(n), wait_us);
 	instance_path(n, path, sizeof(path));
-	put(path, "current_tracer", "nop");
-	return 0;
+	if (!strcmp(tracer, "nop"))
+		return put(path, "current_tracer", "nop");
+	pthread_mutex_lock(&tracer_mutex);
+	ret = some_functions(path) ? put(path, "current_tracer", "%s", tracer) : -EPERM;
+	if (!ret) {
+		usleep(wait_us);
+		put(path, "current_tracer", "nop");
+	}
+	pthread_mutex_unlock(&tracer_mutex);
+	return ret;
 }
 
 /*
- * Some functions, and never all, which is what a new instance has, or one that no
- * function was found for. With a kprobe in the ring buffer and stack traces, a tracer
- * of what walks the stack is busy for hours, in a single trap.
+ * Some functions, and never all, which is what a new instance has, or one for which a
+ * filter was refused. With a kprobe in the ring buffer and stack traces, a tracer of
+ * what walks the stack is busy for hours, in a single trap.
  */
 #define SOME_FUNCTIONS	"*fault* *trap* ring_buffer_*"
 
@@ -987,9 +1000,13 @@ static int set_functions(struct thread *me)
 	};
 
 	const char *function = functions[draw(me, ARRAY_SIZE(functions))];
+	const char *file = draw(me, 3) ? "set_ftrace_filter" : "set_ftrace_notrace";
+	int ret;
 
-	return put_anywhere(me, draw(me, 3) ? "set_ftrace_filter" : "set_ftrace_notrace",
-			    function);
+	pthread_mutex_lock(&tracer_mutex);
+	ret = put_anywhere(me, file, function);
+	pthread_mutex_unlock(&tracer_mutex);
+	return ret;
 }
 
 /*
