@@ -140,15 +140,20 @@ sphinx() {
 	! comm -13 "$logs/sphinx.base" "$logs/sphinx.$head" | grep .
 }
 
-# Somebody, and a list beside linux-kernel, for each file
+# Somebody for each file, and for the new ones a list beside linux-kernel
 maintainers() (
 	cd "$work/src" && wgit checkout -q -f --detach "$head" || exit 1
 	bad=0
 	for file in $(wgit diff --name-only base HEAD); do
 		scripts/get_maintainer.pl --no-git --no-git-fallback -f "$file" >"$logs/maintainers" || exit 1
-		grep -qE '\((maintainer|supporter)' "$logs/maintainers" &&
-		grep -vE '^linux-kernel@' "$logs/maintainers" | grep -qE ' list' && continue
-		echo "$file: error: nobody, or no list"
+		if ! grep -qE '\((maintainer|supporter)' "$logs/maintainers"; then
+			echo "$file: error: nobody"
+		elif ! wgit cat-file -e "base:$file" 2>/dev/null &&
+		     ! grep -vE '^linux-kernel@' "$logs/maintainers" | grep -qE ' list'; then
+			echo "$file: error: no list"
+		else
+			continue
+		fi
 		cat "$logs/maintainers"
 		bad=1
 	done
