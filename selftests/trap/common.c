@@ -572,25 +572,42 @@ bool on_qemu_monitor(const char *fmt, ...)
 	return done;
 }
 
-/* Memory that nothing uses: the kernel takes the page out of service */
+/*
+ * Memory that nothing uses: the kernel takes the page out of service. It is in the
+ * middle of a free huge page, if there is one, as that is the last to be given to
+ * somebody before the error comes.
+ */
 static unsigned long long free_page(void)
 {
 	const uint64_t buddy = 1 << 10;		/* KPF_BUDDY */
 	unsigned long long page = 0;
 	uint64_t flags[512];
+	size_t got, free;
 	ssize_t n;
 	int fd;
 
 	fd = open("/proc/kpageflags", O_RDONLY);
-	for (off_t pfn = 1 << 16; !page; pfn += ARRAY_SIZE(flags)) {
+	for (off_t pfn = 1 << 16; ; pfn += ARRAY_SIZE(flags)) {
 		n = pread(fd, flags, sizeof(flags), pfn * sizeof(*flags));
 		if (n <= 0)
-			ksft_exit_fail_msg("no free page in /proc/kpageflags\n");
-		for (size_t i = 0; i < n / sizeof(*flags) && !page; i++)
-			if (flags[i] & buddy)
+			break;
+		got = n / sizeof(*flags);
+		free = 0;
+		for (size_t i = 0; i < got; i++) {
+			if (!(flags[i] & buddy))
+				continue;
+			free++;
+			if (!page)
 				page = (pfn + i) * sysconf(_SC_PAGESIZE);
+		}
+		if (free == ARRAY_SIZE(flags)) {
+			page = (pfn + free / 2) * sysconf(_SC_PAGESIZE);
+			break;
+		}
 	}
 	close(fd);
+	if (!page)
+		ksft_exit_fail_msg("no free page in /proc/kpageflags\n");
 	return page;
 }
 
