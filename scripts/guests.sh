@@ -129,6 +129,8 @@ known_skip() {	# KERNEL TEST: REASON
 		return 0 ;;
 	i386:*)
 		return 1 ;;
+	rt:*': this kernel has no transparent huge pages, or they are off')
+		return 0 ;;
 	*': vmalloc: not on this machine')
 		return 0 ;;
 	esac
