@@ -129,6 +129,9 @@ known_skip() {	# KERNEL TEST: REASON
 		return 0 ;;
 	i386:*)
 		return 1 ;;
+	smp1:*': no QEMU_MONITOR, or a single CPU' | smp1:*'from outside, in a probe: no QEMU_MONITOR' | \
+	smp1:*': no CPU can be taken offline' | smp1:*': there is only one CPU')
+		return 0 ;;
 	rt:*': this kernel has no transparent huge pages, or they are off')
 		return 0 ;;
 	*': vmalloc: not on this machine')
