@@ -963,8 +963,8 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 	FILE *f;
 
 	if (!getenv("QEMU_MONITOR") || cpus() < 2 || access(PROBE_FILE, W_OK)) {
-		ksft_test_result_skip("%s: from outside, in a probe: no QEMU_MONITOR\n",
-				      name);
+		ksft_test_result_skip("%s: from outside, in a probe: %s\n", name,
+				      "no QEMU_MONITOR, or a single CPU");
 		return;
 	}
 	if (pipe(ready))
