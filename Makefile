@@ -45,8 +45,9 @@ check-selftest:	## seed a defect for each test to catch, and see it caught
 check-%:
 	@scripts/check $*
 
-series:		## make patches/BASE from the sources
+series:		## make patches/BASE and patches/lttng-modules from the sources
 	@scripts/series $(BASE)
+	@scripts/lttng-series
 
 tree:		## a git tree of the base with the series as commits, to work in
 	@scripts/tree $(BASE)

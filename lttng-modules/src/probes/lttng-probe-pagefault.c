@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * probes/lttng-probe-pagefault.c
+ *
+ * LTTng pagefault probes.
+ */
+
+#include <linux/module.h>
+#include <lttng/tracer.h>
+
+/* The kernel's declarations, which those of LTTng's probes have to agree with */
+#include <trace/events/pagefault.h>
+#include <trace/events/pagefault_notrap.h>
+
+#include <wrapper/tracepoint.h>
+
+/* The kernel's headers are for the same trace system, and leave theirs */
+#undef TRACE_INCLUDE_FILE
+
+/* With these, the header defines the probes */
+#define LTTNG_PACKAGE_BUILD
+#define CREATE_TRACE_POINTS
+#define TRACE_INCLUDE_PATH instrumentation/events
+
+#include <instrumentation/events/pagefault.h>
+
+/*
+ * LTTng finds a tracepoint by its name, and waits for one that is not there. So that
+ * a kernel without these events refuses this module, and says what it lacks, it asks
+ * for their symbols.
+ */
+static const struct tracepoint * const lttng_pagefault_needs[] __used = {
+	&__tracepoint_pagefault_entry,
+	&__tracepoint_pagefault_exit,
+	&__tracepoint_pagefault_notrap,
+};
+
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("Trap Trace Events <trap-trace-events@example.invalid>");
+MODULE_DESCRIPTION("LTTng pagefault probes");
+MODULE_VERSION(__stringify(LTTNG_MODULES_MAJOR_VERSION) "."
+	__stringify(LTTNG_MODULES_MINOR_VERSION) "."
+	__stringify(LTTNG_MODULES_PATCHLEVEL_VERSION)
+	LTTNG_MODULES_EXTRAVERSION);
