@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check
+# lttng: the probes for LTTng build, record what ftrace records, and stay out elsewhere
+#
+# What is built is in build/lttng/, and stays there: make check builds it again only if
+# the source of the modules, the kernel or the compiler is another one.
+
+kernels guest
+# shellcheck source=lttng-modules/base
+. "$top/lttng-modules/base"
+lttng=$build/lttng
+probes='trap pagefault x86-exceptions'
+lttng_git=$("$top/scripts/lttng-source" 2>"$logs/lttng-source") ||
+	skip_part "no source of lttng-modules: $(sed -n 's/^error: //p' "$logs/lttng-source")"
+
+lttng_patches() {
+	"$top/scripts/lttng-series" --to "$logs/lttng-patches" || return 1
+	if [ "$(basename "$lttng_git" .git)" = "$lttng_version" ]; then
+		diff -r "$top/patches/lttng-modules" "$logs/lttng-patches"
+	else
+		# Another version: its blobs and line numbers differ
+		for of in "$top/patches/lttng-modules" "$logs/lttng-patches"; do
+			(cd "$of" && sed 's/^@@ .* @@/@@/; /^index /d; /^# Made by/d' ./*) \
+				>"$logs/normal.$(basename "$of")" || return 1
+		done
+		diff "$logs/normal.lttng-modules" "$logs/normal.lttng-patches"
+	fi
+}
+
+# The style of that project is the kernel's, but for how it writes its macros
+lttng_style() (
+	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl --strict --no-tree \
+		--ignore FILE_PATH_CHANGES,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,SPACING \
+		--no-summary --terse --show-types "$top"/patches/lttng-modules/*.patch
+)
+
+# lttng_am: the source with the series, in $lttng/src, and nothing of it by guesswork
+lttng_am() {
+	use_identity
+	rm -rf "$lttng/src" "$logs/lttng-fuzz" && mkdir -p "$lttng" &&
+	plain_git clone -q --shared "$lttng_git" "$lttng/src" &&
+	cp -r "$lttng/src" "$logs/lttng-fuzz" || return 1
+	for file in $(list "$top/patches/lttng-modules/series"); do
+		plain_git -C "$lttng/src" am -q --no-3way "$top/patches/lttng-modules/$file" &&
+		patch -d "$logs/lttng-fuzz" -p1 -F0 <"$top/patches/lttng-modules/$file" || return 1
+	done >"$logs/lttng-fuzz.out" 2>&1
+	cat "$logs/lttng-fuzz.out"
+	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] || return 1
+	[ "$(basename "$lttng_git" .git)" != "$lttng_version" ] ||
+		! grep -E '^Hunk .*(fuzz|offset)' "$logs/lttng-fuzz.out"
+}
+
+# kernel_make SRC KERNEL WORDS...: in the folder of that kernel
+kernel_make() (
+	of=$1 kernel=$2
+	shift 2
+	# As in scripts/build, or the kernel's make would do it all again
+	ARCH=x86_64 CCACHE_DIR=$cache/ccache CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1
+	export ARCH CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR
+	make -C "$of" O="$dir/$kernel" CC='ccache gcc' HOSTCC='ccache gcc' -j"$(nproc)" "$@"
+)
+
+# lttng_make SRC KERNEL WORDS...: in build/lttng/KERNEL, against that kernel
+lttng_make() {
+	kernel_make "$@" M="$lttng/$2/src" CONFIG_LTTNG=m
+}
+
+# lttng_build SRC KERNEL STATE TARGET: the same, from nothing, with a log beside it,
+# unless it was built from the same, and for a kernel of that STATE
+lttng_build() {
+	out=$lttng/$2
+	state="$(plain_git -C "$lttng/src" rev-parse 'HEAD^{tree}') $3 $(gcc --version | head -n 1)"
+	if [ "$(cat "$out/built" 2>/dev/null)" != "$state" ]; then
+		rm -rf "$out" && cp -r "$lttng/src" "$out" && rm -rf "${out:?}/.git" || return 1
+		if ! { prepare_kernel "$2" && kernel_make "$1" "$2" modules_prepare; } >"$out/prepare.log" 2>&1 ||
+		   ! lttng_make "$1" "$2" "$4" >"$out/log" 2>&1; then
+			cat "$out"/*log | grep -E 'error|warning|\*\*\*'
+			return 1
+		fi
+		echo "$state" >"$out/built"
+	fi
+	grep -iE 'warning|Probe "' "$out/log" || true
+}
+
+# prepare_kernel NAME: what make modules_prepare does not. Of our kernel there are no
+# modules, so all that others can use is in vmlinux. The base is but configured, and
+# nothing is linked against it
+prepare_kernel() {
+	case $1 in
+	*-base)	"$top/scripts/build" -c "$dir/src-base" "$1" "$top/scripts/config/foreign.config" ;;
+	*)	cp "$dir/$1/vmlinux.symvers" "$dir/$1/Module.symvers" ;;
+	esac
+}
+
+# The modules, for our kernel: nothing is left out for want of a header
+lttng_builds() {
+	(
+		flock 8
+		lttng_build "$src" guest "$(cat "$dir/guest/built")" modules
+	) 8>>"$dir/guest.lock" || return 1
+	! grep -iE 'warning|Probe "' "$lttng/guest/log" || return 1
+	# They ask for the tracepoints, so a kernel without these refuses them
+	for event in trap_entry trap_exit pagefault_entry pagefault_exit pagefault_notrap; do
+		nm -u "$lttng/guest/src/probes/lttng-probe-${event%%_*}.ko" |
+			grep -w "__tracepoint_$event" || return 1
+	done
+	# libkmod, which loads them, wants to see the lists of the kernel's own as well
+	release=$(cat "$dir/guest/include/config/kernel.release") &&
+	rm -rf "$lttng/modules" && mkdir -p "$lttng/modules/lib/modules/$release" &&
+	cp "$dir/guest/modules.builtin" "$dir/guest/modules.builtin.modinfo" \
+		"$lttng/modules/lib/modules/$release" &&
+	: >"$lttng/modules/lib/modules/$release/modules.order" &&
+	lttng_make "$src" guest INSTALL_MOD_PATH="$lttng/modules" modules_install
+}
+
+# lttng_probes KERNEL SUFFIX: those that were built, by name
+lttng_probes() {
+	find "$lttng/$1/src/probes" -name "lttng-probe-*$2" ! -name '*.mod.o' \
+		-exec basename {} "$2" \; | sort
+}
+
+# For the base, they are left out, the log says why, and all the others are there
+lttng_refuses() {
+	(
+		flock 8
+		work_tree "$dir/src-base" base || exit 1
+		lttng_build "$dir/src-base" guest-base \
+			"$(plain_git -C "$src" rev-parse base) $(cksum <"$top/scripts/config/guest.config")" \
+			probes/
+	) 8>>"$dir/guest-base.lock" || return 1
+	for probe in trap pagefault; do
+		grep -F "include/trace/events/$probe.h not found. Probe \"$probe\" is disabled." \
+			"$lttng/guest-base/log" || return 1
+	done
+	! grep -iE 'warning|Probe "' "$lttng/guest-base/log" |
+		grep -vE '/(trap|pagefault)\.h not found' || return 1
+	{
+		lttng_probes guest-base .o
+		printf 'lttng-probe-%s\n' trap pagefault
+	} | sort >"$logs/lttng-probes"
+	lttng_probes guest .ko | diff - "$logs/lttng-probes"
+}
+
+# The demo, and all the ways in which a page fault can end
+lttng_guest() {
+	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/demo.c" &&
+	guest guest "$logs/lttng" -d 512 <<EOF
+$top/scripts/guest/lttng /job $lttng/modules $logs/lttng-demo $tests/trap_events $tests/pagefault_outcome
+EOF
+	cat "$logs/lttng/lttng"
+	[ "$(cat "$logs/lttng/lost")" = 0 ] && ! grep -i 'discarded' "$logs/lttng/lttng"
+}
+
+# records: of what ftrace or babeltrace2 prints, the records of the processes between
+# those two, in one form: PID EVENT FIELD=VALUE... That is without the addresses of the
+# kernel which ftrace prints as symbols, and without the names of the bits of masks.
+records() {
+	sed -E -e 's/\( "([^"]*)" : container = ([0-9]+) \)/\2(\1)/g' -e 's/ = /=/g' \
+		-e 's/[{},]//g' -e 's/x86_exceptions_//' |
+	awk '
+		FILENAME != "-" { if (!first) first = $1; else last = $1; next }
+		!match($0, / (trap|pagefault|page_fault)_[a-z]+: /) { next }
+		{
+			split("", field)
+			event = substr($0, RSTART + 1, RLENGTH - 3)
+			pid = $0
+			sub(/ +\[[0-9]+\] .*/, "", pid)		# ftrace: TASK-PID [CPU] ...
+			sub(/.*-/, "", pid)
+			n = split(substr($0, RSTART + RLENGTH), w)
+			for (i = 1; i <= n; i++)
+				if ((at = index(w[i], "=")))
+					field[substr(w[i], 1, at - 1)] = substr(w[i], at + 1)
+			if ("tid" in field)
+				pid = field["tid"]
+			if (pid + 0 <= first + 0 || pid + 0 >= last + 0)
+				next
+			if ("mode" in field)
+				field["user_mode"] = (field["mode"] == "user")
+			if (event ~ /^trap_/ && field["user_mode"] == 0)
+				delete field["ip"]
+			for (name in field)
+				if (event ~ /^page_fault_/ && (field[name] !~ /^0x/ || length(field[name]) > 17))
+					delete field[name]
+			sub(/ns$|\(unknown\)$/, "", field["duration"])
+			sub(/.*\(/, "", field["outcome"])
+			sub(/\)$/, "", field["outcome"])
+			# These may come between the probes of ftrace and of LTTng for another
+			if (field["vector"] ~ /^(2|18)[(]/)
+				pid = pid "." field["vector"] + 0
+			line = pid " " event
+			n = split("vector outcome user_mode address ip error_code fault_flags flags vm_fault duration", order)
+			for (i = 1; i <= n; i++) {
+				if (field[order[i]] == "")
+					continue
+				if (order[i] != "vector")
+					sub(/\(.*/, "", field[order[i]])
+				line = line " " order[i] "=" (order[i] == "outcome" || order[i] == "vector" ? field[order[i]] : tolower(field[order[i]]))
+			}
+			print line
+		}' "$logs/lttng/tids" -
+}
+
+# Record by record, of each task in its order
+lttng_compare() {
+	records <"$logs/lttng/ftrace" | sort -s -n -k 1,1 >"$logs/lttng/records.ftrace" &&
+	babeltrace2 "$logs/lttng/ctf" | records | sort -s -n -k 1,1 >"$logs/lttng/records.lttng" &&
+	cut -d ' ' -f 2,3 "$logs/lttng/records.lttng" | sed 's/ [aiu].*//' | sort | uniq -c
+	[ "$(wc -l <"$logs/lttng/records.ftrace")" -gt 1000 ] || return 1
+	diff "$logs/lttng/records.ftrace" "$logs/lttng/records.lttng" >"$logs/lttng/diff" ||
+		{ head -n 12 "$logs/lttng/diff"; return 1; }
+}
+
+# The filter that scripts/guest/lttng gives, by LTTng's own evaluation of it
+lttng_filter() {
+	babeltrace2 "$logs/lttng/ctf-filtered" | records >"$logs/lttng/records.filtered" || return 1
+	grep ' trap_entry vector=13(#GP) user_mode=1 ' "$logs/lttng/records.ftrace" |
+		sort >"$logs/lttng/records.wanted"
+	wc -l <"$logs/lttng/records.wanted"
+	[ -s "$logs/lttng/records.wanted" ] &&
+	sort "$logs/lttng/records.filtered" | diff - "$logs/lttng/records.wanted"
+}
+
+# The types, as the metadata of the trace has them: EVENT FIELD SIZE BASE, and what is an
+# enumeration. That has the names which the kernel's header has
+lttng_types() {
+	babeltrace2 --output-format=ctf-metadata "$logs/lttng/ctf/kernel" >"$logs/lttng/metadata" &&
+	awk -v labels="$logs/lttng/labels" '
+		$1 == "name"			{ event = $3; gsub(/[";]/, "", event) }
+		event !~ /^(trap|pagefault)_/	{ next }
+		$1 == "enum" || $1 == "integer"	{
+			size = base = $0
+			sub(/.* size = /, "", size); sub(/;.*/, "", size)
+			sub(/.* base = /, "", base); sub(/;.*/, "", base)
+			kind = $1 == "enum" ? " enum" : ""
+		}
+		kind && $1 ~ /^"/		{ sub(/^[ \t]*/, ""); sub(/ = .*/, ""); label[++n] = $0 }
+		match($0, /\} _[a-z_]+;/)	{
+			field = substr($0, RSTART + 3, RLENGTH - 4)
+			print event, field, size, base kind
+			for (i = 1; i <= n; i++)
+				print field, label[i] >labels
+			n = 0
+			kind = ""
+		}' "$logs/lttng/metadata" | sort >"$logs/lttng/types"
+	sort -u "$logs/lttng/labels" >"$logs/lttng/labels.sorted"
+	{
+		for event in trap_entry trap_exit; do
+			printf "$event %s\n" 'ip 64 16' 'error_code 32 16' 'vector 16 10 enum' 'user_mode 16 10'
+		done
+		for event in pagefault_entry pagefault_exit; do
+			printf "$event %s\n" 'address 64 16' 'ip 64 16' 'error_code 32 16' 'user_mode 16 10'
+		done
+		printf 'pagefault_notrap %s\n' 'address 64 16' 'fault_flags 32 16'
+		for event in pagefault_exit pagefault_notrap; do
+			printf "$event %s\n" 'duration 64 10' 'vm_fault 32 16' 'flags 32 16' 'outcome 16 10 enum'
+		done
+	} | sort | diff "$logs/lttng/types" - || return 1
+	{
+		printed show_trap_vector vector "$top/arch-x86-hooks/include/asm/trace/trap.h"
+		printed show_pagefault_outcome outcome "$top/include-trace-events/pagefault_outcome.h"
+	} | sort | diff - "$logs/lttng/labels.sorted"
+}
+# printed MACRO FIELD HEADER: the names that a macro of the kernel's prints
+printed() {
+	sed -n "/#define $1(/,/})/s/.*,[[:space:]]*\(\"[^\"]*\"\) }.*/$2 \1/p" "$3"
+}
+
+check 'lttng: patches/lttng-modules is what the sources give' lttng_patches
+check 'lttng: checkpatch' lttng_style
+group=lttng
+check 'lttng: git am takes the patches, no fuzz, no offset' lttng_am
+check 'lttng: the modules build without a warning' lttng_builds
+check 'lttng: for the base, the probes are left out, and the build says why' lttng_refuses
+export TIMEOUT=900
+check 'lttng: the guest loads them and records' lttng_guest
+unset TIMEOUT
+check "lttng: the same records as ftrace's" lttng_compare
+check 'lttng: a filter takes the fields of ftrace' lttng_filter
+check 'lttng: the types of the fields' lttng_types
+check 'lttng: no splat on the console' console_clean "$logs/lttng/console.log"
