@@ -45,6 +45,23 @@ kernels() {
 		{ fail "the kselftest is there (log: $logs/$this.kernels)"; exit; }
 }
 
+# kernel_make SRC KERNEL WORDS...: in the folder of that kernel, as scripts/build does it,
+# or the kernel's make would do all of it again
+kernel_make() (
+	of=$1 kernel=$2
+	shift 2
+	ARCH=x86_64 CCACHE_DIR=$cache/ccache CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1
+	export ARCH CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR
+	make -C "$of" O="$dir/$kernel" CC='ccache gcc' HOSTCC='ccache gcc' -j"$(nproc)" "$@"
+)
+
+# takes_modules KERNEL: let modules be built for ours, which has none of its own: so all
+# that they can use is in vmlinux
+takes_modules() {
+	cp "$dir/$1/vmlinux.symvers" "$dir/$1/Module.symvers" &&
+	kernel_make "$src" "$1" modules_prepare
+}
+
 # guest NAME JOB OPTION...: boot the kernel NAME, with the commands of stdin for
 # a job
 guest() {

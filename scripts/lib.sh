@@ -140,6 +140,7 @@ path_map='include-trace-events/ include/trace/events/
 arch-x86-hooks/include/ arch/x86/include/
 arch-x86-hooks/kernel/ arch/x86/kernel/
 selftests/ tools/testing/selftests/
+samples/ samples/
 Documentation/ Documentation/trace/'
 
 kernel_path() {

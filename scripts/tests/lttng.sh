@@ -50,16 +50,6 @@ lttng_am() {
 		! grep -E '^Hunk .*(fuzz|offset)' "$logs/lttng-fuzz.out"
 }
 
-# kernel_make SRC KERNEL WORDS...: in the folder of that kernel
-kernel_make() (
-	of=$1 kernel=$2
-	shift 2
-	# As in scripts/build, or the kernel's make would do it all again
-	ARCH=x86_64 CCACHE_DIR=$cache/ccache CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1
-	export ARCH CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR
-	make -C "$of" O="$dir/$kernel" CC='ccache gcc' HOSTCC='ccache gcc' -j"$(nproc)" "$@"
-)
-
 # lttng_make SRC KERNEL WORDS...: in build/lttng/KERNEL, against that kernel
 lttng_make() {
 	kernel_make "$@" M="$lttng/$2/src" CONFIG_LTTNG=m
@@ -72,7 +62,7 @@ lttng_build() {
 	state="$(plain_git -C "$lttng/src" rev-parse 'HEAD^{tree}') $3 $(gcc --version | head -n 1)"
 	if [ "$(cat "$out/built" 2>/dev/null)" != "$state" ]; then
 		rm -rf "$out" && cp -r "$lttng/src" "$out" && rm -rf "${out:?}/.git" || return 1
-		if ! { prepare_kernel "$2" && kernel_make "$1" "$2" modules_prepare; } >"$out/prepare.log" 2>&1 ||
+		if ! prepare_kernel "$2" >"$out/prepare.log" 2>&1 ||
 		   ! lttng_make "$1" "$2" "$4" >"$out/log" 2>&1; then
 			cat "$out"/*log | grep -E 'error|warning|\*\*\*'
 			return 1
@@ -82,13 +72,14 @@ lttng_build() {
 	grep -iE 'warning|Probe "' "$out/log" || true
 }
 
-# prepare_kernel NAME: what make modules_prepare does not. Of our kernel there are no
-# modules, so all that others can use is in vmlinux. The base is but configured, and
-# nothing is linked against it
+# prepare_kernel NAME: the base is but configured, and nothing is linked against it
 prepare_kernel() {
 	case $1 in
-	*-base)	"$top/scripts/build" -c "$dir/src-base" "$1" "$top/scripts/config/foreign.config" ;;
-	*)	cp "$dir/$1/vmlinux.symvers" "$dir/$1/Module.symvers" ;;
+	*-base)
+		"$top/scripts/build" -c "$dir/src-base" "$1" "$top/scripts/config/foreign.config" &&
+		kernel_make "$dir/src-base" "$1" modules_prepare ;;
+	*)
+		takes_modules "$1" ;;
 	esac
 }
 

@@ -37,7 +37,7 @@ shell_scripts() (
 spelling() (
 	# These are words of the kernel, around our hunks
 	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Documentation selftests scripts \
-		include-trace-events arch-x86-hooks lttng-modules
+		include-trace-events arch-x86-hooks lttng-modules samples
 )
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/kernel/trap_trace.c" \

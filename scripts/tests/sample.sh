@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# sample: the module of samples/trap_events counts, and goes while traps pour in
+#
+# LOADS=1000: how many times it is loaded and unloaded.
+
+kernels guest
+loads=${LOADS:-1000}
+module=$dir/sample/trap_count.ko
+raise=$logs/raise
+reload=$logs/reload
+for program in raise reload; do
+	gcc -O2 -Wall -static -o "$logs/$program" "$top/scripts/guest/$program.c"
+done
+
+# As a module outside of the tree
+builds() (
+	flock 8
+	rm -rf "$dir/sample" && cp -r "$src/samples/trap_events" "$dir/sample" &&
+	takes_modules guest &&
+	kernel_make "$src" guest M="$dir/sample" CONFIG_SAMPLE_TRAP_EVENTS=m W=1 modules
+) 8>>"$dir/guest.lock"
+sample_builds() {
+	builds >"$logs/sample.make" 2>&1
+	status=$?
+	cat "$logs/sample.make"
+	[ $status = 0 ] && ! grep -iq 'warning:' "$logs/sample.make"
+}
+
+# 1000 #UD on the first CPU and 2000 on the second; of each 100th the module has an event
+counted() {	# JOB
+	guest guest "$1" <<EOF || return 1
+insmod $module every=100
+cd /sys/kernel/tracing
+echo 'vector == 6' >events/trap_count/filter
+echo 1 >events/trap_count/enable
+$raise 1000
+cat trace >/job/trace
+cat /sys/kernel/debug/trap_count/counts >/job/counts
+echo 0 >events/trap_count/enable
+rmmod trap_count
+for gone in /sys/kernel/debug/trap_count events/trap_count /sys/module/trap_count; do
+	[ -e \$gone ] || echo \$gone
+done >/job/gone
+EOF
+	cat "$1/counts" "$1/gone"
+	grep -m 3 ': trap_count_reached: ' "$1/trace"
+	for cpu in 0 1; do
+		n=$((cpu + 1))
+		grep -qx "cpu=$cpu vector=6 entries=${n}000 exits=${n}000" "$1/counts" &&
+		[ "$(grep -c "\[00$cpu\].*: trap_count_reached: vector=6 count=[0-9]*00\$" "$1/trace")" = ${n}0 ] &&
+		grep -q ": trap_count_reached: vector=6 count=${n}000\$" "$1/trace" || return 1
+	done
+	grep -q '^cpu=[01] vector=14 entries=[1-9]' "$1/counts" &&
+	[ "$(wc -l <"$1/gone")" = 3 ] && console_clean "$1/console.log"
+}
+
+# Each time it counts what pours in, before it goes. So that this takes two minutes and
+# not ten, grace periods are short, and who loads it has most of a CPU
+comes_and_goes() {	# JOB
+	guest guest "$1" -a rcupdate.rcu_expedited=1 <<EOF || return 1
+cp $module /tmp
+$raise &
+nice -n -20 $reload /tmp/trap_count.ko $loads >/job/loads 2>/job/errors
+kill \$!
+EOF
+	cat "$1/errors"
+	[ "$(cat "$1/loads")" = "$loads" ] && console_clean "$1/console.log"
+}
+
+export TIMEOUT=1800
+check 'sample: it builds without a warning' sample_builds
+[ -f "$module" ] || exit 0
+check 'sample: it counts each vector on each CPU, and has an event' counted "$logs/sample"
+check "sample: it is loaded and unloaded $loads times under load" comes_and_goes "$logs/sample-load"
+unset TIMEOUT
