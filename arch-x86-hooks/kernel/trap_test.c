@@ -12,7 +12,7 @@
  *
  *	V		raises vector V
  *	2 V		raises an NMI, whose handler raises vector V
- *	delay MS	waits for MS milliseconds
+ *	delay MS	waits for MS milliseconds, but not in a machine check
  *	oops		oopses, once
  *
  * until "off" is written or the file is closed.
@@ -239,7 +239,8 @@ static void trap_test_probe(void *data, struct pt_regs *regs,
 		trap_probe_task = NULL;
 		die("trap_test", regs, 0);
 	}
-	if (trap_probe_delay)
+	/* At the entry of a machine check, all other CPUs spin until this one is there */
+	if (trap_probe_delay && vector != X86_TRAP_MC)
 		mdelay(trap_probe_delay);
 	if (trap_probe_raise) {
 		__this_cpu_write(trap_test_in_nmi, trap_probe_in_nmi);
