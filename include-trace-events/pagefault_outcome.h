@@ -206,6 +206,8 @@ static inline unsigned int pagefault_fault_flags(vm_fault_t fault)
 {
 	unsigned int flags = 0;
 
+	if (!(fault & (VM_FAULT_DONE_COW | VM_FAULT_SWAPIN | VM_FAULT_COMPLETED)))
+		return 0;
 	if (fault & VM_FAULT_DONE_COW)
 		flags |= PAGEFAULT_COW;
 	if (fault & VM_FAULT_SWAPIN)
@@ -219,16 +221,14 @@ static inline unsigned int pagefault_fault_flags(vm_fault_t fault)
  * pagefault_counted_outcome - Outcome of a fault that getrusage() counts
  * @fault:		what handle_mm_fault() returned, without VM_FAULT_RETRY
  *			and VM_FAULT_ERROR
- * @fault_flags:	enum fault_flag, as given to handle_mm_fault()
+ * @tried:		whether it was called with FAULT_FLAG_TRIED
  *
  * Return: PAGEFAULT_MAJOR or PAGEFAULT_MINOR, as mm_account_fault() decides
  */
 static inline enum pagefault_outcome
-pagefault_counted_outcome(vm_fault_t fault, unsigned int fault_flags)
+pagefault_counted_outcome(vm_fault_t fault, bool tried)
 {
-	if ((fault & VM_FAULT_MAJOR) || (fault_flags & FAULT_FLAG_TRIED))
-		return PAGEFAULT_MAJOR;
-	return PAGEFAULT_MINOR;
+	return (fault & VM_FAULT_MAJOR) || tried ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
 }
 
 #define show_pagefault_outcome(outcome)					\

@@ -5,10 +5,7 @@
  */
 #include <linux/export.h>
 #include <linux/init.h>
-#include <linux/irqflags.h>
 #include <linux/percpu.h>
-#include <linux/ptrace.h>
-#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/tracefs.h>
 
@@ -19,10 +16,10 @@
 #include <trace/events/trap.h>
 
 /* The task that runs a probe of a trap event on this CPU, or NULL. */
-static DEFINE_PER_CPU(struct task_struct *, trap_trace_busy);
+DEFINE_PER_CPU(struct task_struct *, trap_trace_busy);
 
 /* Number of events that the guard suppressed. */
-static DEFINE_PER_CPU(unsigned long, trap_trace_suppressed);
+DEFINE_PER_CPU(unsigned long, trap_trace_suppressed);
 
 /* On while any event is registered that uses the guard. */
 DEFINE_STATIC_KEY_FALSE(trap_trace_key);
@@ -39,40 +36,8 @@ void trap_trace_unreg(void)
 }
 
 /*
- * A trap may come while a kprobe is processed: an instruction that is single-
- * stepped faults, or a second kprobe is hit. The second one makes the state
- * KPROBE_REENTER, with the state of the first one stored away. There is no
- * room for a third: one more kprobe, say on a function of the ring buffer, is
- * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
- * is one only.
- */
-static __always_inline void trap_guard_save(struct trap_guard *guard)
-{
-#ifdef CONFIG_KPROBES
-	guard->kprobe = kprobe_running();
-	if (guard->kprobe) {
-		guard->ctlblk = *get_kprobe_ctlblk();
-		get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
-	}
-#endif
-}
-
-static __always_inline void trap_guard_restore(struct trap_guard *guard)
-{
-#ifdef CONFIG_KPROBES
-	if (guard->kprobe)
-		*get_kprobe_ctlblk() = guard->ctlblk;
-#endif
-}
-
-/**
- * trap_guard_begin - Enter a probe of a trap event, unless one runs already
- * @regs:	Registers of the context that the trap interrupted
- * @guard:	To be given to trap_guard_end()
- * @events:	How many events the caller is about to fire: as many are counted
- *		as suppressed if it must not
- *
- * The rules:
+ * The guard: trap_guard_begin() and trap_guard_end() of <asm/trap_guard.h>. Its
+ * rules are:
  *
  * 1. Interrupts are disabled from trap_guard_begin() to trap_guard_end(), so
  *    what interrupts the probe on this CPU is a trap that its own instructions
@@ -93,53 +58,40 @@ static __always_inline void trap_guard_restore(struct trap_guard *guard)
  * <linux/trace_recursion.h> does not serve here: its transition bit lets one
  * nested event through per level, and #BP and #DB in kernel mode enter like an
  * NMI, hence count as a level of their own.
- *
- * The caller is notrace and NOKPROBE itself, and registers its events by
- * trap_trace_reg().
- *
- * Context: Interrupts disabled, RCU watching.
- *
- * Return: true if the caller has to call the probes, then trap_guard_end().
  */
-notrace bool trap_guard_begin(struct pt_regs *regs, struct trap_guard *guard,
-			      unsigned int events)
-{
-	lockdep_assert_irqs_disabled();
 
-	if (!user_mode(regs) && __this_cpu_read(trap_trace_busy) == current) {
-		__this_cpu_add(trap_trace_suppressed, events);
-		return false;
-	}
-
-	__this_cpu_write(trap_trace_busy, current);
-	/* A probe that traps finds it set: same CPU, compiler order only */
-	barrier();
-	trap_guard_save(guard);
-	return true;
-}
-NOKPROBE_SYMBOL(trap_guard_begin);
-
-/**
- * trap_guard_end - Leave a probe of a trap event
- * @guard:	As trap_guard_begin() has filled it
- *
- * Context: As for trap_guard_begin(), which returned true.
+#ifdef CONFIG_KPROBES
+/*
+ * A trap may come while a kprobe is processed: an instruction that is single-
+ * stepped faults, or a second kprobe is hit. The second one makes the state
+ * KPROBE_REENTER, with the state of the first one stored away. There is no
+ * room for a third: one more kprobe, say on a function of the ring buffer, is
+ * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
+ * is one only.
  */
-notrace void trap_guard_end(struct trap_guard *guard)
+noinline notrace void trap_guard_save(struct trap_guard *guard)
 {
-	trap_guard_restore(guard);
-	barrier();
-	__this_cpu_write(trap_trace_busy, NULL);
+	guard->ctlblk = *get_kprobe_ctlblk();
+	get_kprobe_ctlblk()->kprobe_status = KPROBE_HIT_ACTIVE;
 }
-NOKPROBE_SYMBOL(trap_guard_end);
+NOKPROBE_SYMBOL(trap_guard_save);
+
+noinline notrace void trap_guard_restore(struct trap_guard *guard)
+{
+	*get_kprobe_ctlblk() = guard->ctlblk;
+}
+NOKPROBE_SYMBOL(trap_guard_restore);
+#endif
 
 notrace void __trap_trace_entry(struct pt_regs *regs, unsigned int vector,
 				unsigned long error_code)
 {
-	struct trap_guard guard;
+	struct trap_guard guard __uninitialized;
 
-	if (!trap_guard_begin(regs, &guard, 1))
+	if (!trap_guard_begin(regs, &guard)) {
+		trap_guard_suppress(1);
 		return;
+	}
 
 	trace_call__trap_entry(regs, vector, error_code);
 	trap_guard_end(&guard);
@@ -149,10 +101,12 @@ NOKPROBE_SYMBOL(__trap_trace_entry);
 notrace void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
 			       unsigned long error_code)
 {
-	struct trap_guard guard;
+	struct trap_guard guard __uninitialized;
 
-	if (!trap_guard_begin(regs, &guard, 1))
+	if (!trap_guard_begin(regs, &guard)) {
+		trap_guard_suppress(1);
 		return;
+	}
 
 	trace_call__trap_exit(regs, vector, error_code);
 	trap_guard_end(&guard);

@@ -40,7 +40,7 @@ spelling() (
 		include-trace-events arch-x86-hooks lttng-modules samples
 )
 kernel_doc() (
-	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/kernel/trap_trace.c" \
+	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \
 		2>/dev/null | grep trap_guard_begin || exit 1
 	set -- $(plain_git -C "$src" diff --name-only base HEAD -- '*.[ch]' | grep -v ^tools/)
 	for tree in base HEAD; do

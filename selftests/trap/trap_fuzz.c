@@ -1090,7 +1090,7 @@ static int add_kprobe(struct thread *me)
 		"ring_buffer_unlock_commit", "trace_event_buffer_reserve", "stack_trace_save_user",
 		"arch_stack_walk", "event_triggers_call", "filter_match_preds",
 		"__traceiter_trap_entry", "__traceiter_pagefault_exit", "copy_from_user_nofault",
-		"trap_guard_begin", "exc_page_fault", "no_such_symbol",
+		"trap_guard_save", "exc_page_fault", "no_such_symbol",
 	};
 	const unsigned int n = draw(me, 6), offset = draw(me, 3) ? draw(me, 64) : 0;
 	const char *symbol = symbols[draw(me, ARRAY_SIZE(symbols))];
