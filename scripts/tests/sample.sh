@@ -53,6 +53,25 @@ EOF
 	[ "$(wc -l <"$1/gone")" = 3 ] && console_clean "$1/console.log"
 }
 
+# One that was built for another kernel, and one that looks for what is not there
+refused() {	# JOB
+	sed 's/vermagic=[0-9]/vermagic=9/' "$module" >"$logs/other.ko" &&
+	sed 's/__tracepoint_trap_exit/__tracepoint_trap_left/g' "$module" >"$logs/without.ko" &&
+	guest guest "$1" <<EOF || return 1
+for kind in other without; do
+	insmod $logs/\$kind.ko
+	echo "status \$?"
+done >/job/said 2>&1
+grep ^trap_count /proc/modules >>/job/said
+dmesg | grep 'trap_count: ' >/job/dmesg
+EOF
+	cat "$1/said" "$1/dmesg"
+	[ "$(grep -cx 'status 1' "$1/said")" = 2 ] && [ "$(wc -l <"$1/said")" = 4 ] &&
+	grep -q 'Invalid module format$' "$1/said" && grep -q 'Unknown symbol in module' "$1/said" &&
+	grep -q "version magic '9" "$1/dmesg" &&
+	grep -q 'Unknown symbol __tracepoint_trap_left' "$1/dmesg"
+}
+
 # Each time it counts what pours in, before it goes. So that this takes two minutes and
 # not ten, grace periods are short, and who loads it has most of a CPU
 comes_and_goes() {	# JOB
@@ -71,5 +90,6 @@ build_sample >"$logs/sample.make" 2>&1 || rm -f "$module"
 check 'sample: it builds without a warning' sample_builds_clean
 [ -f "$module" ] || exit 0
 check 'sample: it counts each vector on each CPU, and has an event' counted "$logs/sample"
+check 'sample: a kernel that is another one or lacks the events refuses it' refused "$logs/sample-refused"
 check "sample: it is loaded and unloaded $loads times under load" comes_and_goes "$logs/sample-load"
 unset TIMEOUT
