@@ -5,7 +5,7 @@
 override CMD := $(value CMD)
 override KERNEL_TREE := $(value KERNEL_TREE)
 override ONLY := $(value ONLY)
-export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL TIMEOUT TRACE_LINES
+export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES
 
 MAKEFLAGS += --no-print-directory
 
@@ -20,6 +20,7 @@ help:		## this list
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  KERNEL_TREE=DIR       run, shell: HEAD of that git tree, which is left alone"
+	@echo "  ROOT=tools            run, shell: with Debian's newest trace-cmd, perf, bpftrace"
 	@echo "  ONLY='NAME'           check-PART: only tests whose name begins so"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
 	@echo "  CACHE=DIR             downloads, base trees, ccache (default: the XDG cache)"

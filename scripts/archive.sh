@@ -16,11 +16,12 @@ find_mirror() {
 		"Release: $(. /etc/os-release && echo "$VERSION_CODENAME")" | head -n 1)
 }
 
-# use_suite DIR SUITE: have apt_own look into this one only, and keep its things in DIR
+# use_suite DIR SUITE...: have apt_own look into these only, and keep its things in DIR
 use_suite() {
 	apt_dir=$1
+	shift
 	mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
-	echo "deb [signed-by=$keyring] $mirror $2 main" >"$apt_dir/sources.list"
+	printf "deb [signed-by=$keyring] $mirror %s main\n" "$@" >"$apt_dir/sources.list"
 	apt_own apt-get update -o APT::Update::Error-Mode=any
 }
 

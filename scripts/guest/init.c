@@ -4,6 +4,9 @@
  * it ended, end QEMU.
  *
  * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
+ * Or another folder as root; then the clone of this repository (tag "clone") is where
+ * "clone=" of the kernel's command line says.
+ *
  * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
  * program to run, /job/status gets its wait status, and what else it leaves in
  * /job stays on the host. A disk, if there is one, is at /disk. "interactive" on the
@@ -73,6 +76,22 @@ static int has_word(const char *file, const char *word)
 	return 0;
 }
 
+/* What the kernel does not know of its command line is in the environment */
+static void mount_clone(void)
+{
+	const char *clone = getenv("clone");
+	char dir[4096];
+
+	if (!clone)
+		return;
+	snprintf(dir, sizeof(dir), "/new%s", clone);
+	for (char *p = dir + strlen("/new/"); (p = strchr(p, '/')); *p++ = '/') {
+		*p = '\0';
+		mkdir(dir, 0755);
+	}
+	mnt("clone", dir, "9p", MS_RDONLY, P9 ",cache=loose");
+}
+
 /* The overlay first, then the kernel's own file systems on top of it. */
 static void mount_all(void)
 {
@@ -94,6 +113,8 @@ static void mount_all(void)
 	mnt("job", "/new/job", "9p", 0, P9 ",cache=none");
 	if (!access("/new/dev/vda", F_OK))
 		mnt("/new/dev/vda", "/new/disk", "ext4", 0, NULL);
+
+	mount_clone();
 
 	symlink("/proc/self/fd", "/new/dev/fd");
 	symlink("/proc/self/fd/0", "/new/dev/stdin");

@@ -65,6 +65,7 @@ check 'make run: a guest that panics' panics
 check 'make run: a guest that oopses' oopses
 check 'make run: a guest that hangs' hangs
 check 'bad input: no such program' no_such_program
+check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other "$top/scripts/run"
 check 'bad input: missing tools and NO_INSTALL=1' no_install
 mkdir -p "$logs/no-tree"
 check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"
