@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The BPF side of trap_bpf.c: hands over each record of the events that a task named
+ * "raise" has, and counts the traps of each vector. It is compiled once, for any kernel
+ * with the events: of the structures here, libbpf takes where each field is in the kernel
+ * that runs, by its name, from that kernel's BTF.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "trap_bpf.h"
+
+#define KERNELS	__attribute__((preserve_access_index))
+
+struct trace_event_raw_trap {
+	unsigned long ip;
+	unsigned int error_code;
+	unsigned short vector, user_mode;
+#ifdef OTHER_KERNEL
+	unsigned int other_field;	/* which this kernel has not */
+#endif
+} KERNELS;
+
+struct trace_event_raw_pagefault_start {
+	unsigned long address, ip;
+	unsigned int error_code;
+	unsigned short user_mode;
+} KERNELS;
+
+struct trace_event_raw_pagefault_end {
+	unsigned long address, ip;
+	unsigned long long duration;
+	unsigned int error_code, vm_fault, flags;
+	unsigned short outcome, user_mode;
+} KERNELS;
+
+struct trace_event_raw_pagefault_notrap {
+	unsigned long long duration;
+	unsigned long address;
+	unsigned int fault_flags, vm_fault, flags;
+	unsigned short outcome;
+} KERNELS;
+
+struct pt_regs {
+	unsigned long ip;
+} KERNELS;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VECTORS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+static __always_inline int is_ours(void)
+{
+	char comm[16];
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	return !__builtin_memcmp(comm, "raise", sizeof("raise"));
+}
+
+static __always_inline struct record *new_record(enum event event)
+{
+	struct record *r;
+
+	if (!is_ours())
+		return NULL;
+	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (r) {
+		__builtin_memset(r, 0, sizeof(*r));
+		r->event = event;
+	}
+	return r;
+}
+
+static __always_inline int trap(struct trace_event_raw_trap *e, enum event event)
+{
+	struct record *r = new_record(event);
+
+	if (!r)
+		return 0;
+	r->ip = e->ip;
+	r->error_code = e->error_code;
+	r->vector = e->vector;
+	r->user_mode = e->user_mode;
+#ifdef OTHER_KERNEL
+	r->flags = e->other_field;
+#endif
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+SEC("tp/trap/trap_entry")
+int trap_entry(struct trace_event_raw_trap *e)
+{
+	return trap(e, TRAP_ENTRY);
+}
+
+SEC("tp/trap/trap_exit")
+int trap_exit(struct trace_event_raw_trap *e)
+{
+	return trap(e, TRAP_EXIT);
+}
+
+SEC("tp/pagefault/pagefault_entry")
+int pagefault_entry(struct trace_event_raw_pagefault_start *e)
+{
+	struct record *r = new_record(PAGEFAULT_ENTRY);
+
+	if (!r)
+		return 0;
+	r->address = e->address;
+	r->ip = e->ip;
+	r->error_code = e->error_code;
+	r->user_mode = e->user_mode;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+SEC("tp/pagefault/pagefault_exit")
+int pagefault_exit(struct trace_event_raw_pagefault_end *e)
+{
+	struct record *r = new_record(PAGEFAULT_EXIT);
+
+	if (!r)
+		return 0;
+	r->address = e->address;
+	r->ip = e->ip;
+	r->duration = e->duration;
+	r->error_code = e->error_code;
+	r->vm_fault = e->vm_fault;
+	r->flags = e->flags;
+	r->outcome = e->outcome;
+	r->user_mode = e->user_mode;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+SEC("tp/pagefault/pagefault_notrap")
+int pagefault_notrap(struct trace_event_raw_pagefault_notrap *e)
+{
+	struct record *r = new_record(PAGEFAULT_NOTRAP);
+
+	if (!r)
+		return 0;
+	r->duration = e->duration;
+	r->address = e->address;
+	r->fault_flags = e->fault_flags;
+	r->vm_fault = e->vm_fault;
+	r->flags = e->flags;
+	r->outcome = e->outcome;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+/* The arguments of the tracepoint itself, with the types that the kernel gives them */
+SEC("tp_btf/trap_entry")
+int BPF_PROG(count, struct pt_regs *regs, unsigned int vector, unsigned long error_code)
+{
+	__u64 *n;
+
+	if (!regs->ip || !is_ours())
+		return 0;
+	n = bpf_map_lookup_elem(&counts, &vector);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";
