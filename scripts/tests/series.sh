@@ -53,7 +53,16 @@ round_trip() {
 	rm -rf "$copy"
 }
 
+# Without the cover letter, which git am does not take
+readme_names_all() (
+	# shellcheck disable=SC2046 # patterns
+	set -- $(sed -n "s|^    git am \(.*/patches/$base/.*\)|\1|p" "$top/README.md" | sed "s|[.][.][.]/|$top/|g")
+	[ $# -gt 0 ] && printf '%s\n' "$@" | sed 's|.*/||' >"$logs/readme.patches" &&
+	list "$patches/series" | diff "$logs/readme.patches" -
+)
+
 check 'patches/ is what the sources give' patches_of_sources
 check 'the series is the same with other settings' same_elsewhere
 check 'git am gives what the sources give, no fuzz, no offset' git_am
 check 'edits in a tree come back into the sources' round_trip
+check 'git am of the README takes all of the patches' readme_names_all
