@@ -306,9 +306,9 @@ synthetic_event() {
 	is '#PF, which the trigger leaves out' "$(lines "$out/triggers/synthetic" ': trap_pair: vector=14 ')" 0
 }
 one_process() {
-	this=$(sed -n 's/^pid //p' "$out/pids/raised") other=$(sed -n 's/^pid //p' "$out/pids/other")
+	traced=$(sed -n 's/^pid //p' "$out/pids/raised") other=$(sed -n 's/^pid //p' "$out/pids/other")
 	counted "$out/pids/raised" "$out/pids/trace" trap_entry trap_exit &&
-	least "of $this" "$(lines "$out/pids/trace" "[a-z]-$this +\[")" 100 &&
+	least "of $traced" "$(lines "$out/pids/trace" "[a-z]-$traced +\[")" 100 &&
 	is "of $other, which is another" "$(lines "$out/pids/trace" "[a-z]-$other +\[")" 0
 }
 # Each has all events in order; the ones that know seconds since the boot agree on these
