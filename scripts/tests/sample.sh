@@ -69,7 +69,7 @@ EOF
 	[ "$(grep -cx 'status 1' "$1/said")" = 2 ] && [ "$(wc -l <"$1/said")" = 4 ] &&
 	grep -q 'Invalid module format$' "$1/said" && grep -q 'Unknown symbol in module' "$1/said" &&
 	grep -q "version magic '9" "$1/dmesg" &&
-	grep -q 'Unknown symbol __tracepoint_trap_left' "$1/dmesg"
+	grep -q 'Unknown symbol __tracepoint_trap_left' "$1/dmesg" && console_clean "$1/console.log"
 }
 
 # Each time it counts what pours in, before it goes. So that this takes two minutes and

@@ -6,8 +6,7 @@
 # of each kind of trap and page fault, and says which (scripts/guest/raise.c). What they
 # printed is compared with that here. The tools are Debian's newest: see scripts/root.
 
-root=$("$top/scripts/root" "$base" 2>"$logs/root.log") ||
-	skip_part "no root for the guest: $(sed -n 's/^error: //p' "$logs/root.log")"
+root=$("$top/scripts/root" "$base" 2>"$logs/root.log") || no_source 'the root of the guest is made' "$logs/root.log"
 kernels tools guest
 out=$logs/tools/out
 raise=$logs/tools/raise
@@ -33,7 +32,8 @@ bpf_object() {	# FILE OPTION...
 # The recipes of the document, each in a file of its name
 recipes_of_document() {
 	rm -rf "$logs/recipes" && mkdir -p "$logs/recipes" &&
-	"$top/scripts/guest/recipe" "$top/Documentation/events-trap.rst" >"$logs/recipes.names" || return 1
+	"$top/scripts/guest/recipe" "$top/Documentation/events-trap.rst" >"$logs/recipes.names" &&
+	[ -s "$logs/recipes.names" ] || return 1
 	while read -r recipe; do
 		"$top/scripts/guest/recipe" "$top/Documentation/events-trap.rst" "$recipe" >"$logs/recipes/$recipe"
 	done <"$logs/recipes.names"
@@ -51,7 +51,7 @@ cp $logs/recipes/* /job/out/recipes
 $top/scripts/guest/tools /job/raise /job/out $parts >/job/log 2>&1
 EOF
 	cat "$logs/tools/log" "$out/seconds"
-	[ "$(wc -l <"$out/seconds")" = "$(echo "$parts" | wc -w)" ]
+	[ "$(wc -l <"$out/seconds")" = "$(echo "$parts" | wc -w)" ] && ! grep -H . "$out"/*/errors
 }
 
 # counted RAISED TRACE EVENT...: that many of each of these events are in TRACE as RAISED
@@ -317,6 +317,12 @@ clock() {	# NAME
 	echo "$1: $(sed -n '1p;$p' "$logs/times" | paste -sd ' ')"
 	is "events by $1" "$(wc -l <"$logs/times")" $((2 * 2 * nr_vectors)) &&
 	sort -n "$logs/times" | diff - "$logs/times" || return 1
+	[ "$(sort -u "$logs/times" | wc -l)" -gt 1 ] || { echo "$1 stands still"; return 1; }
+	# The program raises the vectors in their order
+	sed -n 's/.*: \(trap_[a-z]*\): vector=\([0-9]*\).*/\1 \2/p' "$out/clocks/$1" | awk '
+		NR % 2	{ vector = $2; if ($1 != "trap_entry" || vector < last) exit 1 }
+		!(NR % 2) { last = vector; if ($1 != "trap_exit" || $2 != vector) exit 1 }' ||
+		{ echo "$1: not in order"; return 1; }
 	case $1 in
 	mono | boot | uptime)
 		# The last one counts what times() does
@@ -554,7 +560,7 @@ recipe_is() {	# JOB NAME
 }
 nothing_left() {	# JOB
 	cat "$1/out/recipes/left"
-	[ ! -s "$1/out/recipes/left" ]
+	[ -e "$1/out/recipes/left" ] && [ ! -s "$1/out/recipes/left" ]
 }
 
 # The tools that this machine has, which may be old, with its root, on a kernel without BTF
@@ -574,7 +580,8 @@ EOF
 run_root() {
 	env ROOT=tools CMD='perf --version' "$top/scripts/run" >"$logs/run-root" &&
 	cat "$logs/run-root" &&
-	grep -qx "    perf version ${base_version%%-*}" "$logs/run-root" &&
+	perf=$(sed -n 's/^linux-perf \([^-]*\)-.*/\1/p' "$root/packages") &&
+	grep -qx "    perf version $perf" "$logs/run-root" &&
 	grep -qx 'Exit status: 0' "$logs/run-root"
 }
 says() {	# FILE WORDS
@@ -630,6 +637,9 @@ for job in tools old; do
 		check "tools: the recipe $recipe, by those of $of" recipe_is "$logs/$job" "$recipe"
 	done <"$logs/recipes.names"
 	check "tools: the recipes leave nothing behind, by those of $of" nothing_left "$logs/$job"
+done
+for job in tools old; do
+	check "tools: no splat on the console of $job" console_clean "$logs/$job/console.log"
 done
 check 'tools: a program of libbpf says that there is no BTF' says "$logs/old/btf" \
 	'this kernel has no /sys/kernel/btf/vmlinux: build it with CONFIG_DEBUG_INFO_BTF=y'

@@ -6,8 +6,8 @@
  * The guard that keeps a probe from tracing its own traps, for all events that
  * fire in a trap handler. The rules are in arch/x86/kernel/trap_trace.c.
  */
-#include <linux/irqflags.h>
 #include <linux/kprobes.h>
+#include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
