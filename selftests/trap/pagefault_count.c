@@ -1087,6 +1087,7 @@ static const char *set_up_swap_shmem(void)
 	if (!*no_group) {
 		/* This fails if there is less, but frees what there is */
 		put(reclaimed_group, "memory.reclaim", "%zu", 2 * n * page);
+		out = swapped();
 		expect(EXIT_EVENT, 1, out, MAJOR AND SWAPIN, mem, n * page);
 	}
 	expect(EXIT_EVENT, out, out, COUNTED AND IN_SHMEM AND SWAPIN, mem, n * page);
