@@ -317,7 +317,9 @@ clock() {	# NAME
 	echo "$1: $(sed -n '1p;$p' "$logs/times" | paste -sd ' ')"
 	is "events by $1" "$(wc -l <"$logs/times")" $((2 * 2 * nr_vectors)) &&
 	sort -n "$logs/times" | diff - "$logs/times" || return 1
-	[ "$(sort -u "$logs/times" | wc -l)" -gt 1 ] || { echo "$1 stands still"; return 1; }
+	# A tick of this one can be longer than all of it takes; it is compared below
+	[ "$1" = uptime ] || [ "$(sort -u "$logs/times" | wc -l)" -gt 1 ] ||
+		{ echo "$1 stands still"; return 1; }
 	# The program raises the vectors in their order
 	sed -n 's/.*: \(trap_[a-z]*\): vector=\([0-9]*\).*/\1 \2/p' "$out/clocks/$1" | awk '
 		NR % 2	{ vector = $2; if ($1 != "trap_entry" || vector < last) exit 1 }
