@@ -25,7 +25,7 @@
 
 /*
  * All addresses are printed as numbers: what user mode supplies must not look
- * like a symbol of the kernel.
+ * like a symbol of the kernel. As in <trace/events/trap.h>, there is no padding.
  */
 DECLARE_EVENT_CLASS(pagefault_start,
 		    TP_PROTO(struct pt_regs *regs, unsigned long address,
@@ -35,7 +35,7 @@ DECLARE_EVENT_CLASS(pagefault_start,
 		    TP_STRUCT__entry(__field(unsigned long, address)
 				     __field(unsigned long, ip)
 				     __field(unsigned int, error_code)
-				     __field(unsigned short, user_mode)
+				     __field(unsigned int, user_mode)
 		    ),
 
 		    TP_fast_assign(__entry->address = address;

@@ -53,7 +53,7 @@ TRACE_EVENT(pagefault_notrap,
 			     __field(unsigned int, fault_flags)
 			     __field(unsigned int, vm_fault)
 			     __field(unsigned int, flags)
-			     __field(unsigned short, outcome)
+			     __field(unsigned int, outcome)
 	    ),
 
 	    TP_fast_assign(__entry->address = address;
