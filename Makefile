@@ -5,11 +5,11 @@
 override CMD := $(value CMD)
 override KERNEL_TREE := $(value KERNEL_TREE)
 override ONLY := $(value ONLY)
-export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES
+export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell check check-all check-selftest series tree edits clean distclean
+.PHONY: help run shell check check-all check-selftest bench series tree edits clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -26,6 +26,7 @@ help:		## this list
 	@echo "  CACHE=DIR             downloads, base trees, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long the guest may take (default: 300)"
+	@echo "  ROUNDS=N, TRAPS=N     bench: how often each is measured, how many traps at a time"
 	@echo "  TRACE_LINES=N         run: how much of the trace to print (default: 200)"
 
 run:		## boot the patched kernel, run a program there, show its traps
@@ -45,6 +46,9 @@ check-selftest:	## seed a defect for each test to catch, and see it caught
 
 check-%:
 	@scripts/check $*
+
+bench:		## what the events cost, beside other ways to see a trap: into bench/
+	@scripts/bench
 
 series:		## make patches/BASE and patches/lttng-modules from the sources
 	@scripts/series $(BASE)

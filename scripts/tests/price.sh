@@ -14,20 +14,15 @@ allowed() {
 		'segv 4' 'zero_page 7' 'segv_access 8' 'sigbus 8' | sort -k 1,1
 }
 
-# prices KERNEL JOB WORDS: the prices that scripts/guest/price.c prints
+# prices KERNEL JOB WAY: the median price of each kind of fault, by the kselftest's
+# trap_price
 prices() {
-	rm -rf "$2" && mkdir -p "$2" &&
-	gcc -O2 -Wall -static -o "$2/init" "$top/scripts/guest/price.c" &&
-	printf '%s\n' 'dir /dev 755 0 0' 'nod /dev/console 600 0 0 c 5 1' \
-		"file /init $2/init 755 0 0" |
-		"$dir/$1/usr/gen_init_cpio" - >"$2/initrd" &&
-	timeout --foreground 300 qemu-system-x86_64 -accel tcg -icount shift=0,sleep=off \
-		-cpu max,vendor=GenuineIntel -smp 1 -m 512 -nodefaults -display none \
-		-no-reboot -kernel "$dir/$1/arch/x86/boot/bzImage" -initrd "$2/initrd" \
-		-serial "file:$2/console.log" -append "console=ttyS0 panic=-1 norandmaps $3" \
-		</dev/null &&
-	sed 's/\r$//' "$2/console.log" | awk '$1 == "price" { print $2, $3 }' |
-		sort -k 1,1 >"$2/prices" &&
+	kinds=$(allowed | sed 's/ .*//' | tr '\n' ,)
+	guest "$1" "$2" -n -c 1 <<EOF || return 1
+TMPDIR=/tmp $tests/trap_price -r 1 -n 30000 -k ${kinds%,} $3 >/job/lines
+EOF
+	[ "$(cat "$2/status")" = 0 ] &&
+	awk -F '\t' '$1 == "price" { print $3, $6 }' "$2/lines" | sort -k 1,1 >"$2/prices" &&
 	[ "$(wc -l <"$2/prices")" = 8 ]
 }
 
@@ -51,7 +46,7 @@ on_is_seen() {
 }
 
 group=price
-check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" ''
-check 'price: and with it' prices price "$logs/price" ''
+check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" off
+check 'price: and with it' prices price "$logs/price" off
 check 'price: off is next to nothing' off "$logs/price/prices"
 check 'price: on is seen' on_is_seen

@@ -48,7 +48,7 @@
  * and resume_ip where the signal handler continues. Each thread has its own.
  */
 __thread unsigned long trap_ip;
-static __thread unsigned long resume_ip;
+__thread unsigned long resume_ip;
 
 /* @insn is a fault: the instruction pointer is at it. "D" holds @arg. */
 #define RAISE_FAULT(before, insn, after, arg) ({			\
@@ -68,7 +68,7 @@ static __thread unsigned long resume_ip;
 static const unsigned short unmasked_fcw = 0x37b;
 static const unsigned int unmasked_mxcsr = 0x1d80, default_mxcsr = 0x1f80;
 
-static void raise_de(void *arg)
+void raise_de(void *arg)
 {
 	RAISE_FAULT("xor %%edx, %%edx; xor %%ecx, %%ecx", "div %%ecx", "", arg);
 }
@@ -79,7 +79,7 @@ static void raise_step(void *arg)
 	RAISE_TRAP(SET_FLAG("0x100"), "nop", "", arg);
 }
 
-static void raise_bp(void *arg)
+void raise_bp(void *arg)
 {
 	RAISE_TRAP("", "int3", "", arg);
 }
@@ -89,7 +89,7 @@ static void raise_int4(void *arg)
 	RAISE_TRAP("", "int $4", "", arg);
 }
 
-static void raise_ud(void *arg)
+void raise_ud(void *arg)
 {
 	RAISE_FAULT("", "ud2", "", arg);
 }

@@ -39,8 +39,11 @@ struct user_trap {
 extern const struct user_trap user_traps[];
 extern const size_t nr_user_traps;
 
-/* Of the last one of this thread: where it was taken, and what its signal said */
-extern __thread unsigned long trap_ip;
+/*
+ * Of the last one of this thread: where it was taken, where a signal handler has to
+ * continue, and what its signal said
+ */
+extern __thread unsigned long trap_ip, resume_ip;
 extern __thread siginfo_t user_trap_info;
 
 extern bool have_ldt;
@@ -51,6 +54,9 @@ void raise_read(void *arg);
 void raise_write(void *arg);
 void raise_jump(void *arg);
 void raise_bp_in_frame(void *arg);
+void raise_de(void *arg);
+void raise_bp(void *arg);
+void raise_ud(void *arg);
 
 void set_up_user_traps(void);
 void set_up_signal_stack(void);
