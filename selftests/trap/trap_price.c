@@ -40,6 +40,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -328,11 +329,14 @@ static const struct way {
 	{ "pagefault_exit_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "bpftrace", "bpftrace -q -e '" EXIT_LATENCY "'" },
-	/* What guard_both has more, but for its exit event, is events that the guard stops */
-	{ "guard_entry", WALKS, "(to tell the price of the guard)",
-	  { { "events/trap/trap_entry/enable", "1", "0" },
+	/*
+	 * A page fault of a stack walk: in a probe that the guard does not know, and in
+	 * one of a trap event. The second instance is for exits, and walks no stack
+	 */
+	{ "walk", WALKS, "(to tell the price of the guard)",
+	  { { "events/signal/signal_generate/enable", "1", "0" },
 	    { "options/userstacktrace", "1", "0" } } },
-	{ "guard_both", WALKS, "(to tell the price of the guard)",
+	{ "walk_guarded", WALKS, "(to tell the price of the guard)",
 	  { { "events/trap/trap_entry/enable", "1", "0" },
 	    { "options/userstacktrace", "1", "0" },
 	    { "instances/price/events/trap/trap_exit/enable", "1", "0" } } },
@@ -706,8 +710,24 @@ static void measure_scale(const struct way *w, int n)
 /*
  * Rates
  */
-#define TICKS_PER_SECOND	1000000000ULL	/* under icount */
+#define NS_PER_SECOND		1000000000ULL
 #define SMALL_BUFFER_KB		"512"
+
+static unsigned long long now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NS_PER_SECOND + ts.tv_nsec;
+}
+
+static void wait_until(unsigned long long ns)
+{
+	struct timespec ts = { ns / NS_PER_SECOND, ns % NS_PER_SECOND };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
 
 static pid_t start_reader(void)
 {
@@ -728,27 +748,28 @@ static void measure_rate(const struct way *w, const char *asked)
 {
 	bool full = !strncmp(asked, "full", 4);
 	unsigned long rate = full ? 0 : strtoul(asked, NULL, 10);
-	unsigned long long begin, at, taken = 0, total = 0, due = 0;
+	unsigned long long begin, at, taken, total = 0;
 	double events, lost;
 	pid_t reader = 0;
+	int n = traps;
 
+	/* A second of it is enough */
+	if (rate && rate < (unsigned long)n)
+		n = rate;
 	clear_buffer();
 	if (!full)
 		reader = start_reader();
-	begin = tsc();
-	for (int i = 0; i < traps; i++) {
+	begin = now();
+	for (int i = 0; i < n; i++) {
 		if (!(i % BATCH))
 			no_memory();
-		if (rate) {
-			due += TICKS_PER_SECOND / rate;
-			while (tsc() - begin < due)
-				;
-		}
+		if (rate)
+			wait_until(begin + i * NS_PER_SECOND / rate);
 		at = tsc();
 		zero_page(i % BATCH);
 		total += tsc() - at;
 	}
-	taken = tsc() - begin;
+	taken = now() - begin;
 	/* What is left in the buffer is not lost */
 	must(put(TRACING, "tracing_on", "0"), "tracing_on");
 	if (reader) {
@@ -758,14 +779,15 @@ static void measure_rate(const struct way *w, const char *asked)
 	events = buffer_stat(TRACING, "entries: ") + buffer_stat(TRACING, "read events: ");
 	lost = buffer_stat(TRACING, "overrun: ") + buffer_stat(TRACING, "dropped events: ");
 	printf("rate\t%s\t%.*s\t%.0f\t%.1f\t%.0f\t%.0f\n", w->name,
-	       (int)strcspn(asked, ","), asked, traps / (taken / (double)TICKS_PER_SECOND),
-	       (double)total / traps - overhead().median, events, lost);
+	       (int)strcspn(asked, ","), asked, n / ((double)taken / NS_PER_SECOND),
+	       (double)total / n - overhead().median, events, lost);
 	must(put(TRACING, "tracing_on", "1"), "tracing_on");
 }
 
 static void measure_rates(const struct way *w, const char *rates)
 {
 	pin(0);
+	prctl(PR_SET_TIMERSLACK, 1);
 	must(put(TRACING, "options/overwrite", "0"), "overwrite");
 	must(put(TRACING, "buffer_size_kb", SMALL_BUFFER_KB), "buffer_size_kb");
 	for (const char *at = rates; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
