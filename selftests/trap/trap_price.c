@@ -334,7 +334,7 @@ static const struct way {
 	 * one of a trap event. The second instance is for exits, and walks no stack
 	 */
 	{ "walk", WALKS, "(to tell the price of the guard)",
-	  { { "events/signal/signal_generate/enable", "1", "0" },
+	  { { "trap_suppressed" }, { "events/signal/signal_generate/enable", "1", "0" },
 	    { "options/userstacktrace", "1", "0" } } },
 	{ "walk_guarded", WALKS, "(to tell the price of the guard)",
 	  { { "events/trap/trap_entry/enable", "1", "0" },
