@@ -515,7 +515,7 @@ static void measure(const struct way *w, const struct kind *k)
 		       r.mean - none.mean, r.median - none.median);
 	}
 	if (buffer_stat(TRACING, "overrun: "))
-		printf("fail\t%s\t%s\tthe ring buffer is too small\n", w->name, k->name);
+		printf("fail\t%s\t%s\t%s\n", w->name, k->name, "the ring buffer is too small");
 	if (!w->command && w->settings[0].file && k->sort != WALKS)
 		print_bytes(w, k);
 	if (k->sort == WALKS)
