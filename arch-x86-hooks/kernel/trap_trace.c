@@ -36,8 +36,7 @@ void trap_trace_unreg(void)
 }
 
 /*
- * The guard: trap_guard_begin() and trap_guard_end() of <asm/trap_guard.h>. Its
- * rules are:
+ * The guard, whose parts are in <asm/trap_guard.h>. Its rules are:
  *
  * 1. Interrupts are disabled from trap_guard_begin() to trap_guard_end(), so
  *    what interrupts the probe on this CPU is a trap that its own instructions
@@ -67,7 +66,7 @@ void trap_trace_unreg(void)
  * KPROBE_REENTER, with the state of the first one stored away. There is no
  * room for a third: one more kprobe, say on a function of the ring buffer, is
  * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
- * is one only.
+ * is one only. A kprobe that they hit is done when they return.
  */
 noinline notrace void trap_guard_save(struct trap_guard *guard)
 {
@@ -83,33 +82,65 @@ noinline notrace void trap_guard_restore(struct trap_guard *guard)
 NOKPROBE_SYMBOL(trap_guard_restore);
 #endif
 
+static __always_inline void
+trap_trace_entry_guarded(struct pt_regs *regs, unsigned int vector,
+			 unsigned long error_code, struct trap_guard *guard)
+{
+	trap_guard_begin(guard);
+	trace_call__trap_entry(regs, vector, error_code);
+	trap_guard_end(guard);
+}
+
+static noinline notrace void
+trap_trace_entry_in_kprobe(struct pt_regs *regs, unsigned int vector,
+			   unsigned long error_code)
+{
+	struct trap_guard guard;
+
+	trap_trace_entry_guarded(regs, vector, error_code, &guard);
+}
+NOKPROBE_SYMBOL(trap_trace_entry_in_kprobe);
+
 notrace void __trap_trace_entry(struct pt_regs *regs, unsigned int vector,
 				unsigned long error_code)
 {
-	struct trap_guard guard __uninitialized;
-
-	if (!trap_guard_begin(regs, &guard)) {
-		trap_guard_suppress(1);
-		return;
-	}
-
-	trace_call__trap_entry(regs, vector, error_code);
-	trap_guard_end(&guard);
+	if (trap_guard_refuses(regs))
+		trap_guard_suppress();
+	else if (trap_guard_in_kprobe(regs))
+		trap_trace_entry_in_kprobe(regs, vector, error_code);
+	else
+		trap_trace_entry_guarded(regs, vector, error_code, NULL);
 }
 NOKPROBE_SYMBOL(__trap_trace_entry);
+
+static __always_inline void
+trap_trace_exit_guarded(struct pt_regs *regs, unsigned int vector,
+			unsigned long error_code, struct trap_guard *guard)
+{
+	trap_guard_begin(guard);
+	trace_call__trap_exit(regs, vector, error_code);
+	trap_guard_end(guard);
+}
+
+static noinline notrace void
+trap_trace_exit_in_kprobe(struct pt_regs *regs, unsigned int vector,
+			  unsigned long error_code)
+{
+	struct trap_guard guard;
+
+	trap_trace_exit_guarded(regs, vector, error_code, &guard);
+}
+NOKPROBE_SYMBOL(trap_trace_exit_in_kprobe);
 
 notrace void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
 			       unsigned long error_code)
 {
-	struct trap_guard guard __uninitialized;
-
-	if (!trap_guard_begin(regs, &guard)) {
-		trap_guard_suppress(1);
-		return;
-	}
-
-	trace_call__trap_exit(regs, vector, error_code);
-	trap_guard_end(&guard);
+	if (trap_guard_refuses(regs))
+		trap_guard_suppress();
+	else if (trap_guard_in_kprobe(regs))
+		trap_trace_exit_in_kprobe(regs, vector, error_code);
+	else
+		trap_trace_exit_guarded(regs, vector, error_code, NULL);
 }
 NOKPROBE_SYMBOL(__trap_trace_exit);
 

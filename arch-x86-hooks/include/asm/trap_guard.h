@@ -12,14 +12,10 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 
-/*
- * What a probe must not find as the interrupted context has left it. Mostly there is
- * nothing of it, so callers have it __uninitialized: to clear it would cost more than
- * the rest of the guard does.
- */
+/* What a probe must not find as the interrupted context has left it */
 struct trap_guard {
 #ifdef CONFIG_KPROBES
-	struct kprobe_ctlblk	ctlblk;		/* valid if kprobe_running() */
+	struct kprobe_ctlblk	ctlblk;
 #endif
 };
 
@@ -32,55 +28,75 @@ void trap_guard_save(struct trap_guard *guard);
 void trap_guard_restore(struct trap_guard *guard);
 
 /**
- * trap_guard_begin - Enter a probe of a trap event, unless one runs already
+ * trap_guard_refuses - Whether a trap is one that a probe has raised itself
  * @regs:	Registers of the context that the trap interrupted
- * @guard:	To be given to trap_guard_end()
+ *
+ * To be asked before anything else is done for an event, and inline, for what a probe
+ * raises to cost next to nothing.
+ *
+ * Context: Interrupts disabled, RCU watching.
+ *
+ * Return: true if no event is to fire, but trap_guard_suppress() to be told so.
+ */
+static __always_inline bool trap_guard_refuses(struct pt_regs *regs)
+{
+	lockdep_assert_irqs_disabled();
+
+	return !user_mode(regs) && __this_cpu_read(trap_trace_busy) == current;
+}
+
+/**
+ * trap_guard_suppress - Count an event that the guard does not let happen
+ *
+ * Context: As for trap_guard_refuses(), which returned true.
+ */
+static __always_inline void trap_guard_suppress(void)
+{
+	__this_cpu_inc(trap_trace_suppressed);
+}
+
+/**
+ * trap_guard_in_kprobe - Whether a trap came while a kprobe is processed
+ * @regs:	Registers of the context that the trap interrupted
+ *
+ * Context: As for trap_guard_refuses(), which returned false.
+ *
+ * Return: true if trap_guard_begin() needs room to save the state of the kprobe. That
+ *	   is for a function of its own: the room is more than all else takes.
+ */
+static __always_inline bool trap_guard_in_kprobe(struct pt_regs *regs)
+{
+	return !user_mode(regs) && unlikely(kprobe_running());
+}
+
+/**
+ * trap_guard_begin - Enter the probes of an event
+ * @guard:	To be given to trap_guard_end(); NULL, as a constant, if not
+ *		trap_guard_in_kprobe()
  *
  * The caller is notrace and NOKPROBE itself, and registers its events by
  * trap_trace_reg().
  *
- * Context: Interrupts disabled, RCU watching.
- *
- * Return: true if the caller has to call the probes, then trap_guard_end(); false
- *	   if it has to tell trap_guard_suppress() how many events it does not fire.
+ * Context: As for trap_guard_refuses(), which returned false.
  */
-static __always_inline bool trap_guard_begin(struct pt_regs *regs,
-					     struct trap_guard *guard)
+static __always_inline void trap_guard_begin(struct trap_guard *guard)
 {
-	lockdep_assert_irqs_disabled();
-
-	if (!user_mode(regs) && __this_cpu_read(trap_trace_busy) == current)
-		return false;
-
 	__this_cpu_write(trap_trace_busy, current);
 	/* A probe that traps finds it set: same CPU, compiler order only */
 	barrier();
-	if (unlikely(kprobe_running()))
+	if (guard)
 		trap_guard_save(guard);
-	return true;
 }
 
 /**
- * trap_guard_suppress - Count events that the guard does not let happen
- * @events:	How many
+ * trap_guard_end - Leave the probes of an event
+ * @guard:	As given to trap_guard_begin()
  *
- * Context: As for trap_guard_begin(), which returned false.
- */
-static __always_inline void trap_guard_suppress(unsigned int events)
-{
-	__this_cpu_add(trap_trace_suppressed, events);
-}
-
-/**
- * trap_guard_end - Leave a probe of a trap event
- * @guard:	As trap_guard_begin() has filled it
- *
- * Context: As for trap_guard_begin(), which returned true.
+ * Context: As for trap_guard_begin().
  */
 static __always_inline void trap_guard_end(struct trap_guard *guard)
 {
-	/* As it was at the beginning: a kprobe that a probe has hit is done by now */
-	if (unlikely(kprobe_running()))
+	if (guard)
 		trap_guard_restore(guard);
 	barrier();
 	__this_cpu_write(trap_trace_busy, NULL);
@@ -88,13 +104,21 @@ static __always_inline void trap_guard_end(struct trap_guard *guard)
 
 #else /* !CONFIG_TRACEPOINTS: there are no probes */
 
-static inline bool trap_guard_begin(struct pt_regs *regs,
-				    struct trap_guard *guard)
+static inline bool trap_guard_refuses(struct pt_regs *regs)
+{
+	return true;
+}
+
+static inline void trap_guard_suppress(void)
+{
+}
+
+static inline bool trap_guard_in_kprobe(struct pt_regs *regs)
 {
 	return false;
 }
 
-static inline void trap_guard_suppress(unsigned int events)
+static inline void trap_guard_begin(struct trap_guard *guard)
 {
 }
 
