@@ -60,9 +60,27 @@ readme_names_all() (
 	[ $# -gt 0 ] && printf '%s\n' "$@" | sed 's|.*/||' >"$logs/readme.patches" &&
 	list "$patches/series" | diff "$logs/readme.patches" -
 )
+figures_of_bench() {
+	"$top/scripts/figures" --readme | diff "$top/README.md" - &&
+	"$top/scripts/figures" --rst | diff "$top/Documentation/events-trap.rst" - &&
+	for name in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
+		if ! grep -qF -e "<!--=$name-->" "$top/README.md" ||
+		   ! grep -qF "@$name@" "$series_dir/cover"; then
+			echo "$name is not quoted"
+			return 1
+		fi
+	done
+	# Each row of the table has its price: with others, each would be another one
+	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/results.tsv" >"$logs/other.tsv" &&
+	RESULTS=$logs/other.tsv "$top/scripts/figures" --rst >"$logs/other.rst" || return 1
+	rows=$(diff "$top/Documentation/events-trap.rst" "$logs/other.rst" | grep -c '^>')
+	echo "rows of the table: $rows"
+	[ "$rows" = 5 ]
+}
 
 check 'patches/ is what the sources give' patches_of_sources
 check 'the series is the same with other settings' same_elsewhere
 check 'git am gives what the sources give, no fuzz, no offset' git_am
+check 'README.md, cover letter and documentation quote what was measured' figures_of_bench
 check 'edits in a tree come back into the sources' round_trip
 check 'git am of the README takes all of the patches' readme_names_all
