@@ -142,6 +142,29 @@ EOF
 	[ "$(cat "$logs/lttng/lost")" = 0 ] && ! grep -i 'discarded' "$logs/lttng/lttng"
 }
 
+# A probe that looks for an event which the kernel does not have is refused, by name;
+# one for the same kernel beside it is not
+lttng_refused() {
+	sed 's/__tracepoint_trap_exit/__tracepoint_trap_left/g' \
+		"$lttng/guest/src/probes/lttng-probe-trap.ko" >"$logs/lttng-without.ko" &&
+	guest guest "$logs/lttng-refused" -d 512 <<EOF || return 1
+mkdir -p /lib/modules
+ln -s $lttng/modules/lib/modules/\$(uname -r) /lib/modules/
+modprobe lttng-probe-pagefault
+{
+	insmod $logs/lttng-without.ko
+	echo "status \$?"
+	grep -o '^lttng_probe_[a-z]*' /proc/modules
+} >/job/said 2>&1
+dmesg >/job/dmesg
+EOF
+	cat "$logs/lttng-refused/said"
+	[ "$(sed 1d "$logs/lttng-refused/said" | tr '\n' ' ')" = 'status 1 lttng_probe_pagefault ' ] &&
+	grep -q 'Unknown symbol in module' "$logs/lttng-refused/said" &&
+	grep 'lttng_probe_trap: Unknown symbol __tracepoint_trap_left' "$logs/lttng-refused/dmesg" &&
+	console_clean "$logs/lttng-refused/console.log"
+}
+
 # records: of what ftrace or babeltrace2 prints, the records of the processes between
 # those two, in one form: PID EVENT FIELD=VALUE... That is without the addresses of the
 # kernel which ftrace prints as symbols, and without the names of the bits of masks.
@@ -265,6 +288,7 @@ check 'lttng: for the base, the probes are left out, and the build says why' ltt
 export TIMEOUT=900
 check 'lttng: the guest loads them and records' lttng_guest
 unset TIMEOUT
+check 'lttng: a kernel that lacks an event refuses its probe' lttng_refused
 check "lttng: the same records as ftrace's" lttng_compare
 check 'lttng: a filter takes the fields of ftrace' lttng_filter
 check 'lttng: the types of the fields' lttng_types
