@@ -6,9 +6,8 @@
 # the source of the modules, the kernel or the compiler is another one.
 
 kernels guest
-# shellcheck source=lttng-modules/base
-. "$top/lttng-modules/base"
-lttng=$build/lttng
+# shellcheck source=scripts/lttng.sh
+. "$top/scripts/lttng.sh"
 probes='trap pagefault x86-exceptions'
 lttng_git=$("$top/scripts/lttng-source" 2>"$logs/lttng-source") ||
 	no_source 'the source of lttng-modules is there' "$logs/lttng-source"
@@ -34,55 +33,6 @@ lttng_style() (
 		--no-summary --terse --show-types "$top"/patches/lttng-modules/*.patch
 )
 
-# lttng_am: the source with the series, in $lttng/src, and nothing of it by guesswork
-lttng_am() {
-	use_identity
-	rm -rf "$lttng/src" "$logs/lttng-fuzz" && mkdir -p "$lttng" &&
-	plain_git clone -q --shared "$lttng_git" "$lttng/src" &&
-	cp -r "$lttng/src" "$logs/lttng-fuzz" || return 1
-	for file in $(list "$top/patches/lttng-modules/series"); do
-		plain_git -C "$lttng/src" am -q --no-3way "$top/patches/lttng-modules/$file" || break
-		patch -d "$logs/lttng-fuzz" -p1 -F0 <"$top/patches/lttng-modules/$file" || break
-	done >"$logs/lttng-fuzz.out" 2>&1
-	cat "$logs/lttng-fuzz.out"
-	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] && ! grep -E 'FAILED|^error' "$logs/lttng-fuzz.out" || return 1
-	[ "$(basename "$lttng_git" .git)" != "$lttng_version" ] ||
-		! grep -E '^Hunk .*(fuzz|offset)' "$logs/lttng-fuzz.out"
-}
-
-# lttng_make SRC KERNEL WORDS...: in build/lttng/KERNEL, against that kernel
-lttng_make() {
-	kernel_make "$@" M="$lttng/$2/src" CONFIG_LTTNG=m
-}
-
-# lttng_build SRC KERNEL STATE TARGET: the same, from nothing, with a log beside it,
-# unless it was built from the same, and for a kernel of that STATE
-lttng_build() {
-	out=$lttng/$2
-	state="$(plain_git -C "$lttng/src" rev-parse 'HEAD^{tree}') $3 $(gcc --version | head -n 1)"
-	if [ "$(cat "$out/built" 2>/dev/null)" != "$state" ]; then
-		rm -rf "$out" && cp -r "$lttng/src" "$out" && rm -rf "${out:?}/.git" || return 1
-		if ! prepare_kernel "$2" >"$out/prepare.log" 2>&1 ||
-		   ! lttng_make "$1" "$2" "$4" >"$out/log" 2>&1; then
-			cat "$out"/*log | grep -E 'error|warning|\*\*\*'
-			return 1
-		fi
-		echo "$state" >"$out/built"
-	fi
-	grep -iE 'warning|Probe "' "$out/log" || true
-}
-
-# prepare_kernel NAME: the base is but configured, and nothing is linked against it
-prepare_kernel() {
-	case $1 in
-	*-base)
-		"$top/scripts/build" -c "$dir/src-base" "$1" "$top/scripts/config/foreign.config" &&
-		kernel_make "$dir/src-base" "$1" modules_prepare ;;
-	*)
-		takes_modules "$1" ;;
-	esac
-}
-
 # The modules, for our kernel: nothing is left out for want of a header
 lttng_builds() {
 	(
@@ -95,13 +45,7 @@ lttng_builds() {
 		nm -u "$lttng/guest/src/probes/lttng-probe-${event%%_*}.ko" |
 			grep -w "__tracepoint_$event" || return 1
 	done
-	# libkmod, which loads them, wants to see the lists of the kernel's own as well
-	release=$(cat "$dir/guest/include/config/kernel.release") &&
-	rm -rf "$lttng/modules" && mkdir -p "$lttng/modules/lib/modules/$release" &&
-	cp "$dir/guest/modules.builtin" "$dir/guest/modules.builtin.modinfo" \
-		"$lttng/modules/lib/modules/$release" &&
-	: >"$lttng/modules/lib/modules/$release/modules.order" &&
-	lttng_make "$src" guest INSTALL_MOD_PATH="$lttng/modules" modules_install
+	lttng_install guest
 }
 
 # lttng_probes KERNEL SUFFIX: those that were built, by name
@@ -136,7 +80,7 @@ lttng_refuses() {
 lttng_guest() {
 	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/demo.c" &&
 	guest guest "$logs/lttng" -d 512 <<EOF
-$top/scripts/guest/lttng /job $lttng/modules $logs/lttng-demo $tests/trap_events $tests/pagefault_outcome
+$top/scripts/guest/lttng /job $lttng/guest/modules $logs/lttng-demo $tests/trap_events $tests/pagefault_outcome
 EOF
 	cat "$logs/lttng/lttng"
 	[ "$(cat "$logs/lttng/lost")" = 0 ] && ! grep -i 'discarded' "$logs/lttng/lttng"
@@ -149,7 +93,7 @@ lttng_refused() {
 		"$lttng/guest/src/probes/lttng-probe-trap.ko" >"$logs/lttng-without.ko" &&
 	guest guest "$logs/lttng-refused" -d 512 <<EOF || return 1
 mkdir -p /lib/modules
-ln -s $lttng/modules/lib/modules/\$(uname -r) /lib/modules/
+ln -s $lttng/guest/modules/lib/modules/\$(uname -r) /lib/modules/
 modprobe lttng-probe-pagefault
 {
 	insmod $logs/lttng-without.ko
@@ -282,7 +226,7 @@ printed() {
 check 'lttng: patches/lttng-modules is what the sources give' lttng_patches
 check 'lttng: checkpatch' lttng_style
 group=lttng
-check 'lttng: git am takes the patches, no fuzz, no offset' lttng_am
+check 'lttng: git am takes the patches, no fuzz, no offset' lttng_am "$lttng_git"
 check 'lttng: the modules build without a warning' lttng_builds
 check 'lttng: for the base, the probes are left out, and the build says why' lttng_refuses
 export TIMEOUT=900

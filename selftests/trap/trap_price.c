@@ -41,7 +41,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -311,10 +310,12 @@ static bool asked_for(const struct kind *k)
 			"@ns = hist(nsecs - @since[tid]); delete(@since[tid]); }"
 #define EXIT_LATENCY	"tracepoint:pagefault:pagefault_exit { @ns = hist(args->duration); }"
 #define PERF_RECORD	"perf record -q -c 1 -m 4096 -p $PID -o $RECORD -e "
-#define LTTNG		"lttng-sessiond -d && lttng create && "				\
-			"lttng enable-event -k x86_exceptions_page_fault_user && "	\
-			"trap 'lttng destroy; exit' INT && lttng start && "		\
-			"while :; do sleep 1; done"
+#define LTTNG(probe, event)							\
+	"lttng-sessiond -d --kmod-probes=" probe " && lttng create && "		\
+	"lttng enable-event -k " event " && "					\
+	"trap 'lttng destroy; exit' INT && lttng start && "			\
+	"while :; do sleep 1; done"
+#define LTTNG_CHECK	"modprobe -q lttng-tracer", "no lttng-modules for this kernel"
 
 struct setting {
 	const char *file, *on, *off;	/* below TRACING; off in the opposite order */
@@ -352,6 +353,9 @@ static const struct way {
 	{ "pagefault_exit_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "bpftrace", "bpftrace -q -e '" EXIT_LATENCY "'" },
+	{ "pagefault_exit_lttng", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
+	  { { PAGEFAULT "pagefault_exit/id" } },
+	  "lttng", LTTNG("pagefault", "pagefault_exit"), LTTNG_CHECK },
 	/*
 	 * A page fault of a stack walk: in a probe that the guard does not know, and in
 	 * one of a trap event. The second instance is for exits, and walks no stack
@@ -387,8 +391,8 @@ static const struct way {
 	{ "kretprobe_bpftrace", CONTROL | FAULTS, "how many took how long",
 	  { { DYNAMIC } }, "bpftrace", "bpftrace -q -e '" MM_LATENCY "'" },
 	{ "lttng", CONTROL | PAGE_FAULTS, "address, ip, some of the error code",
-	  { { EXCEPTIONS "id" } }, "lttng", LTTNG,
-	  "modprobe -q lttng-tracer", "no lttng-modules for this kernel" },
+	  { { EXCEPTIONS "id" } },
+	  "lttng", LTTNG("x86-exceptions", "x86_exceptions_page_fault_user"), LTTNG_CHECK },
 	{ "signal_generate", CONTROL | SIGNALS | BAD_FAULTS,
 	  "signal, si_code; not vector, error code, ip; not traps without a signal",
 	  { { "events/signal/signal_generate/enable", "1", "0" } } },
@@ -751,11 +755,10 @@ static unsigned long long now(void)
 	return ts.tv_sec * NS_PER_SECOND + ts.tv_nsec;
 }
 
-static void wait_until(unsigned long long ns)
+/* Not asleep: what wakes a task up is no part of the price */
+static void wait_until(unsigned long long clock)
 {
-	struct timespec ts = { ns / NS_PER_SECOND, ns % NS_PER_SECOND };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+	while (tsc() < clock)
 		;
 }
 
@@ -778,23 +781,27 @@ static void measure_rate(const struct way *w, const char *asked)
 {
 	bool full = !strncmp(asked, "full", 4);
 	unsigned long rate = full ? 0 : strtoul(asked, NULL, 10);
-	unsigned long long begin, at, taken, total = 0;
+	unsigned long long begin, first, at, taken, total = 0;
 	double events, lost;
 	pid_t reader = 0;
 	int n = traps;
 
-	/* A second of it is enough */
+	/* A second of it is enough, and so is what fills the buffer many times over */
 	if (rate && rate < (unsigned long)n)
 		n = rate;
+	else if (!rate && !full)
+		n *= 10;
 	clear_buffer();
 	if (!full)
 		reader = start_reader();
 	begin = now();
+	first = tsc();
 	for (int i = 0; i < n; i++) {
 		if (!(i % BATCH))
 			no_memory();
+		/* A clock of the guest is an instruction, and a ns */
 		if (rate)
-			wait_until(begin + i * NS_PER_SECOND / rate);
+			wait_until(first + i * NS_PER_SECOND / rate);
 		at = tsc();
 		zero_page(i % BATCH);
 		total += tsc() - at;
@@ -817,7 +824,6 @@ static void measure_rate(const struct way *w, const char *asked)
 static void measure_rates(const struct way *w, const char *rates)
 {
 	pin(0);
-	prctl(PR_SET_TIMERSLACK, 1);
 	must(put(TRACING, "options/overwrite", "0"), "overwrite");
 	must(put(TRACING, "buffer_size_kb", SMALL_BUFFER_KB), "buffer_size_kb");
 	for (const char *at = rates; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
