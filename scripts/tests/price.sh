@@ -33,7 +33,7 @@ off() {
 	join "$logs/price-base/prices" "$1" | join - "$logs/price-allowed" | awk '
 		{
 			printf "%s: %d instructions, %+d with the series, %d allowed%s\n",
-			       $1, $2, $3 - $2, $4, $3 - $2 > $4 ? ": TOO MANY" : ""
+			       $1, $2, $3 - $2, $4, ($3 - $2 > $4 ? ": TOO MANY" : "")
 			n++
 			if ($3 - $2 > $4)
 				bad++
