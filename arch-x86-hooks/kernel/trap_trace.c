@@ -38,7 +38,7 @@ void trap_trace_unreg(void)
 /*
  * The guard, whose parts are in <asm/trap_guard.h>. Its rules are:
  *
- * 1. Interrupts are disabled from trap_guard_begin() to trap_guard_end(), so
+ * 1. Interrupts are disabled from trap_guard_refuses() to trap_guard_end(), so
  *    what interrupts the probe on this CPU is a trap that its own instructions
  *    raise, an NMI or a #MC.
  * 2. trap_trace_busy holds the task that runs a probe on this CPU, whatever
@@ -66,7 +66,8 @@ void trap_trace_unreg(void)
  * KPROBE_REENTER, with the state of the first one stored away. There is no
  * room for a third: one more kprobe, say on a function of the ring buffer, is
  * "unrecoverable" then, and a BUG(). While the probes run, pretend that there
- * is one only. A kprobe that they hit is done when they return.
+ * is one only. A kprobe that they hit is done when they return, so what is put
+ * back then is what was there.
  */
 noinline notrace void trap_guard_save(struct trap_guard *guard)
 {
@@ -84,11 +85,11 @@ NOKPROBE_SYMBOL(trap_guard_restore);
 
 static __always_inline void
 trap_trace_entry_guarded(struct pt_regs *regs, unsigned int vector,
-			 unsigned long error_code, struct trap_guard *guard)
+			 unsigned long error_code)
 {
-	trap_guard_begin(guard);
+	trap_guard_begin();
 	trace_call__trap_entry(regs, vector, error_code);
-	trap_guard_end(guard);
+	trap_guard_end();
 }
 
 static noinline notrace void
@@ -97,7 +98,9 @@ trap_trace_entry_in_kprobe(struct pt_regs *regs, unsigned int vector,
 {
 	struct trap_guard guard;
 
-	trap_trace_entry_guarded(regs, vector, error_code, &guard);
+	trap_guard_save(&guard);
+	trap_trace_entry_guarded(regs, vector, error_code);
+	trap_guard_restore(&guard);
 }
 NOKPROBE_SYMBOL(trap_trace_entry_in_kprobe);
 
@@ -109,17 +112,17 @@ notrace void __trap_trace_entry(struct pt_regs *regs, unsigned int vector,
 	else if (trap_guard_in_kprobe(regs))
 		trap_trace_entry_in_kprobe(regs, vector, error_code);
 	else
-		trap_trace_entry_guarded(regs, vector, error_code, NULL);
+		trap_trace_entry_guarded(regs, vector, error_code);
 }
 NOKPROBE_SYMBOL(__trap_trace_entry);
 
 static __always_inline void
 trap_trace_exit_guarded(struct pt_regs *regs, unsigned int vector,
-			unsigned long error_code, struct trap_guard *guard)
+			unsigned long error_code)
 {
-	trap_guard_begin(guard);
+	trap_guard_begin();
 	trace_call__trap_exit(regs, vector, error_code);
-	trap_guard_end(guard);
+	trap_guard_end();
 }
 
 static noinline notrace void
@@ -128,7 +131,9 @@ trap_trace_exit_in_kprobe(struct pt_regs *regs, unsigned int vector,
 {
 	struct trap_guard guard;
 
-	trap_trace_exit_guarded(regs, vector, error_code, &guard);
+	trap_guard_save(&guard);
+	trap_trace_exit_guarded(regs, vector, error_code);
+	trap_guard_restore(&guard);
 }
 NOKPROBE_SYMBOL(trap_trace_exit_in_kprobe);
 
@@ -140,7 +145,7 @@ notrace void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
 	else if (trap_guard_in_kprobe(regs))
 		trap_trace_exit_in_kprobe(regs, vector, error_code);
 	else
-		trap_trace_exit_guarded(regs, vector, error_code, NULL);
+		trap_trace_exit_guarded(regs, vector, error_code);
 }
 NOKPROBE_SYMBOL(__trap_trace_exit);
 

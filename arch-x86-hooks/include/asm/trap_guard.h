@@ -32,9 +32,10 @@ void trap_guard_restore(struct trap_guard *guard);
  * @regs:	Registers of the context that the trap interrupted
  *
  * To be asked before anything else is done for an event, and inline, for what a probe
- * raises to cost next to nothing.
+ * raises to cost next to nothing. The caller, and what it calls until the probes run,
+ * is notrace and NOKPROBE, and registers its events by trap_trace_reg().
  *
- * Context: Interrupts disabled, RCU watching.
+ * Context: Interrupts disabled, from here to trap_guard_end(). RCU watching.
  *
  * Return: true if no event is to fire, but trap_guard_suppress() to be told so.
  */
@@ -59,10 +60,12 @@ static __always_inline void trap_guard_suppress(void)
  * trap_guard_in_kprobe - Whether a trap came while a kprobe is processed
  * @regs:	Registers of the context that the trap interrupted
  *
+ * None is while user mode runs: that is all that most traps have to ask.
+ *
  * Context: As for trap_guard_refuses(), which returned false.
  *
- * Return: true if trap_guard_begin() needs room to save the state of the kprobe. That
- *	   is for a function of its own: the room is more than all else takes.
+ * Return: true if trap_guard_save() has to come before trap_guard_begin(). That is for
+ *	   a function of its own: what it saves takes more stack than all else.
  */
 static __always_inline bool trap_guard_in_kprobe(struct pt_regs *regs)
 {
@@ -71,33 +74,23 @@ static __always_inline bool trap_guard_in_kprobe(struct pt_regs *regs)
 
 /**
  * trap_guard_begin - Enter the probes of an event
- * @guard:	To be given to trap_guard_end(); NULL, as a constant, if not
- *		trap_guard_in_kprobe()
- *
- * The caller is notrace and NOKPROBE itself, and registers its events by
- * trap_trace_reg().
  *
  * Context: As for trap_guard_refuses(), which returned false.
  */
-static __always_inline void trap_guard_begin(struct trap_guard *guard)
+static __always_inline void trap_guard_begin(void)
 {
 	__this_cpu_write(trap_trace_busy, current);
 	/* A probe that traps finds it set: same CPU, compiler order only */
 	barrier();
-	if (guard)
-		trap_guard_save(guard);
 }
 
 /**
  * trap_guard_end - Leave the probes of an event
- * @guard:	As given to trap_guard_begin()
  *
- * Context: As for trap_guard_begin().
+ * Context: As for trap_guard_refuses().
  */
-static __always_inline void trap_guard_end(struct trap_guard *guard)
+static __always_inline void trap_guard_end(void)
 {
-	if (guard)
-		trap_guard_restore(guard);
 	barrier();
 	__this_cpu_write(trap_trace_busy, NULL);
 }
@@ -118,11 +111,19 @@ static inline bool trap_guard_in_kprobe(struct pt_regs *regs)
 	return false;
 }
 
-static inline void trap_guard_begin(struct trap_guard *guard)
+static inline void trap_guard_save(struct trap_guard *guard)
 {
 }
 
-static inline void trap_guard_end(struct trap_guard *guard)
+static inline void trap_guard_restore(struct trap_guard *guard)
+{
+}
+
+static inline void trap_guard_begin(void)
+{
+}
+
+static inline void trap_guard_end(void)
 {
 }
 
