@@ -29,7 +29,8 @@
  *
  * "rate" is of page faults at so many a second (0: as fast as it goes) on one CPU, while
  * the small ring buffer is read on another, or (RATE "full") is not read and drops what
- * is new: so many were taken, and so many EVENTS recorded and LOST.
+ * is new: so many were taken, and so many EVENTS recorded and LOST. A second is 10^9
+ * clocks, as under icount.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,12 +40,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include <linux/fs.h>
@@ -310,12 +312,22 @@ static bool asked_for(const struct kind *k)
 			"@ns = hist(nsecs - @since[tid]); delete(@since[tid]); }"
 #define EXIT_LATENCY	"tracepoint:pagefault:pagefault_exit { @ns = hist(args->duration); }"
 #define PERF_RECORD	"perf record -q -c 1 -m 4096 -p $PID -o $RECORD -e "
+/* What it has recorded goes into one file, and nothing may have been left out */
 #define LTTNG(probe, event)							\
-	"lttng-sessiond -d --kmod-probes=" probe " && lttng create && "		\
-	"lttng enable-event -k " event " && "					\
-	"trap 'lttng destroy; exit' INT && lttng start && "			\
-	"while :; do sleep 1; done"
+	"HOME=/tmp; export HOME; pid=/var/run/lttng/lttng-sessiond.pid; "	\
+	"lttng-sessiond -d --kmod-probes=" probe " && "				\
+	"lttng create --output=$RECORD.lttng && "				\
+	"lttng enable-channel -k --subbuf-size=4M --num-subbuf=8 all && "	\
+	"lttng enable-event -k -c all " event " && "				\
+	"trap 'lttng destroy >$RECORD.said; kill $(cat $pid); "			\
+	"find $RECORD.lttng -type f -exec cat {} + >$RECORD; "			\
+	"while [ -e $pid ]; do sleep 0.1; done; cat $RECORD.said; "		\
+	"! grep -qi discarded $RECORD.said; status=$?; "			\
+	"rm -rf $RECORD.lttng $RECORD.said; exit $status' INT && "		\
+	"lttng start && while :; do sleep 1; done"
 #define LTTNG_CHECK	"modprobe -q lttng-tracer", "no lttng-modules for this kernel"
+
+#define SHARED_LINE	"shared_line"
 
 struct setting {
 	const char *file, *on, *off;	/* below TRACING; off in the opposite order */
@@ -330,6 +342,7 @@ static const struct way {
 	const char *check, *why;	/* what has to succeed for that */
 } ways[] = {
 	{ "off", ALL, "nothing" },
+	{ SHARED_LINE, 0, "(to see that a store to a line of all CPUs is seen)" },
 	{ "trap", ALL, "each trap: vector, error code, mode, ip; entry and exit",
 	  { { "events/trap/enable", "1", "0" } } },
 	{ "pagefault", CONTROL | PAGE_FAULTS,
@@ -525,9 +538,26 @@ static void print_hits(const struct way *w, const struct kind *k)
 	printf("hits\t%s\t%s\t%.3f\n", w->name, k->name, (double)(suppressed() - before) / n);
 }
 
+/* As getrusage() counts the faults that the mm resolves, but for some of the program's own */
+static void check_faults(const struct way *w, const struct kind *k,
+			 const struct rusage *before)
+{
+	struct rusage after;
+	long faults;
+
+	getrusage(RUSAGE_SELF, &after);
+	faults = k->raise == major ? after.ru_majflt - before->ru_majflt :
+				     after.ru_minflt - before->ru_minflt;
+	if (k->sort == FAULTS &&
+	    (faults < traps_of(k) || faults > traps_of(k) + traps_of(k) / 100 + 20))
+		printf("fail\t%s\t%s\t%ld page faults of this kind, not %d\n", w->name,
+		       k->name, faults, traps_of(k));
+}
+
 static void measure(const struct way *w, const struct kind *k)
 {
 	struct round r, none = overhead();
+	struct rusage before;
 
 	if (k->file && !file) {
 		printf("skip\t%s\t%s\tno " BLOCK_DEVICE "\n", w->name, k->name);
@@ -540,7 +570,9 @@ static void measure(const struct way *w, const struct kind *k)
 	for (int i = 0; i < rounds; i++) {
 		clear_buffer();
 		new_section(w->name, k->name, traps_of(k));
+		getrusage(RUSAGE_SELF, &before);
 		r = raise_all(k, traps_of(k));
+		check_faults(w, k, &before);
 		printf("price\t%s\t%s\t%d\t%.2f\t%.1f\n", w->name, k->name, i + 1,
 		       r.mean - none.mean, r.median - none.median);
 	}
@@ -694,6 +726,7 @@ static struct thread {
 	unsigned long long begin, end;
 } threads[MAX_THREADS];
 static pthread_barrier_t barrier;
+static int shared_line = -1;
 
 static void *touch(void *arg)
 {
@@ -703,8 +736,11 @@ static void *touch(void *arg)
 	pthread_barrier_wait(&barrier);
 	MARK(1);
 	t->begin = tsc();
-	for (int i = 0; i < traps; i++)
+	for (int i = 0; i < traps; i++) {
 		raise_read(t->pages + i * page);
+		if (shared_line >= 0)
+			eventfd_write(shared_line, 1);
+	}
 	t->end = tsc();
 	MARK(2);
 	return NULL;
@@ -714,6 +750,9 @@ static void measure_scale(const struct way *w, int n)
 {
 	unsigned long long begin = ULLONG_MAX, end = 0;
 
+	/* In the kernel, all threads write this one */
+	if (!strcmp(w->name, SHARED_LINE))
+		shared_line = eventfd(0, 0);
 	/* The first round has the page tables of the others to make */
 	for (int i = 0; i <= rounds; i++) {
 		clear_buffer();
@@ -738,6 +777,9 @@ static void measure_scale(const struct way *w, int n)
 			printf("scale\t%s\t%d\t%d\t%.2f\n", w->name, n, i,
 			       (double)(end - begin) / traps / n);
 	}
+	if (shared_line >= 0)
+		close(shared_line);
+	shared_line = -1;
 	clear_buffer();
 }
 
@@ -746,14 +788,6 @@ static void measure_scale(const struct way *w, int n)
  */
 #define NS_PER_SECOND		1000000000ULL
 #define SMALL_BUFFER_KB		"512"
-
-static unsigned long long now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NS_PER_SECOND + ts.tv_nsec;
-}
 
 /* Not asleep: what wakes a task up is no part of the price */
 static void wait_until(unsigned long long clock)
@@ -781,10 +815,10 @@ static void measure_rate(const struct way *w, const char *asked)
 {
 	bool full = !strncmp(asked, "full", 4);
 	unsigned long rate = full ? 0 : strtoul(asked, NULL, 10);
-	unsigned long long begin, first, at, taken, total = 0;
-	double events, lost;
+	unsigned long long begin, at, total = 0;
+	double taken, events, lost;
+	int status, n = traps;
 	pid_t reader = 0;
-	int n = traps;
 
 	/* A second of it is enough, and so is what fills the buffer many times over */
 	if (rate && rate < (unsigned long)n)
@@ -794,30 +828,38 @@ static void measure_rate(const struct way *w, const char *asked)
 	clear_buffer();
 	if (!full)
 		reader = start_reader();
-	begin = now();
-	first = tsc();
+	begin = tsc();
 	for (int i = 0; i < n; i++) {
 		if (!(i % BATCH))
 			no_memory();
 		/* A clock of the guest is an instruction, and a ns */
 		if (rate)
-			wait_until(first + i * NS_PER_SECOND / rate);
+			wait_until(begin + i * NS_PER_SECOND / rate);
 		at = tsc();
 		zero_page(i % BATCH);
 		total += tsc() - at;
 	}
-	taken = now() - begin;
+	taken = n / ((double)(tsc() - begin) / NS_PER_SECOND);
 	/* What is left in the buffer is not lost */
 	must(put(TRACING, "tracing_on", "0"), "tracing_on");
 	if (reader) {
 		kill(reader, SIGKILL);
-		waitpid(reader, NULL, 0);
+		waitpid(reader, &status, 0);
+		if (!WIFSIGNALED(status))
+			printf("fail\t%s\trate\tthe ring buffer cannot be read\n", w->name);
 	}
 	events = buffer_stat(TRACING, "entries: ") + buffer_stat(TRACING, "read events: ");
 	lost = buffer_stat(TRACING, "overrun: ") + buffer_stat(TRACING, "dropped events: ");
 	printf("rate\t%s\t%.*s\t%.0f\t%.1f\t%.0f\t%.0f\n", w->name,
-	       (int)strcspn(asked, ","), asked, n / ((double)taken / NS_PER_SECOND),
+	       (int)strcspn(asked, ","), asked, taken,
 	       (double)total / n - overhead().median, events, lost);
+	if (rate && (taken < rate * 0.98 || taken > rate * 1.02))
+		printf("fail\t%s\trate\t%.0f page faults a second, not %lu\n", w->name,
+		       taken, rate);
+	/* Each has at least one, of those that can be read and those that were lost */
+	if (w->settings[0].file ? events + lost < n : events + lost > 0)
+		printf("fail\t%s\trate\t%.0f events and %.0f lost of %d page faults\n",
+		       w->name, events, lost, n);
 	must(put(TRACING, "tracing_on", "1"), "tracing_on");
 }
 
