@@ -686,8 +686,11 @@ static bool start_beside(const struct way *w)
 	for (int i = 0; i < PATIENCE * 10; i++) {
 		if (has_ended(w))
 			return false;
-		if (median_of(k) > off + 100)
+		if (median_of(k) > off + 100) {
+			/* It may record already, and read only when it has got ready */
+			sleep(2);
 			return true;
+		}
 		usleep(100000);
 	}
 	printf("fail\t%s\t-\tit does not begin\n", w->name);
