@@ -60,6 +60,11 @@ readme_names_all() (
 	[ $# -gt 0 ] && printf '%s\n' "$@" | sed 's|.*/||' >"$logs/readme.patches" &&
 	list "$patches/series" | diff "$logs/readme.patches" -
 )
+bench_as_made() (
+	cd "$top/bench" && sha256sum -c sums &&
+	find . -type f ! -name sums | sort >"$logs/bench.files" &&
+	sed -n 's/^[0-9a-f]* [ *]//p' sums | sort | diff "$logs/bench.files" -
+)
 figures_of_bench() {
 	"$top/scripts/figures" --readme | diff "$top/README.md" - &&
 	"$top/scripts/figures" --rst | diff "$top/Documentation/events-trap.rst" - &&
@@ -81,6 +86,7 @@ figures_of_bench() {
 check 'patches/ is what the sources give' patches_of_sources
 check 'the series is the same with other settings' same_elsewhere
 check 'git am gives what the sources give, no fuzz, no offset' git_am
+check 'bench/ is as "make bench" left it' bench_as_made
 check 'README.md, cover letter and documentation quote what was measured' figures_of_bench
 check 'edits in a tree come back into the sources' round_trip
 check 'git am of the README takes all of the patches' readme_names_all
