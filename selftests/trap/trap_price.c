@@ -849,7 +849,8 @@ static void measure_rate(const struct way *w, const char *asked)
 		kill(reader, SIGKILL);
 		waitpid(reader, &status, 0);
 		if (!WIFSIGNALED(status))
-			printf("fail\t%s\trate\tthe ring buffer cannot be read\n", w->name);
+			printf("fail\t%s\trate\t%s\n", w->name,
+			       "the ring buffer cannot be read");
 	}
 	events = buffer_stat(TRACING, "entries: ") + buffer_stat(TRACING, "read events: ");
 	lost = buffer_stat(TRACING, "overrun: ") + buffer_stat(TRACING, "dropped events: ");
