@@ -74,7 +74,7 @@ figures_of_bench() {
 			echo "$name is not quoted"
 			return 1
 		fi
-	done
+	done || return 1
 	# Each row of the table has its price: with others, each would be another one
 	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/results.tsv" >"$logs/other.tsv" &&
 	RESULTS=$logs/other.tsv "$top/scripts/figures" --rst >"$logs/other.rst" || return 1
