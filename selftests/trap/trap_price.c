@@ -249,7 +249,7 @@ static const struct kind {
 	unsigned int sort;
 	void (*raise)(long i);
 	void (*again)(void);
-	bool file, slow;
+	bool file;
 } kinds[] = {
 	{ "getppid", CONTROL, getppid_control },
 	{ "int3", SIGNALS, int3 },
@@ -258,7 +258,7 @@ static const struct kind {
 	{ "zero_page", FAULTS, zero_page, no_memory },
 	{ "first_write", FAULTS, first_write, no_memory },
 	{ "page_cache", FAULTS, page_cache, no_mapping, true },
-	{ "major", FAULTS, major, no_cache, true, true },
+	{ "major", FAULTS, major, no_cache, true },
 	{ "segv", BAD_FAULTS, segv },
 	{ "kernel_write", OTHER_FAULTS, kernel_write, no_memory },
 	{ "fixup", OTHER_FAULTS, fixup },
@@ -274,11 +274,6 @@ static const struct kind *find_kind(const char *name)
 		if (!strcmp(kinds[i].name, name))
 			return &kinds[i];
 	ksft_exit_fail_msg("no kind of trap is called %s\n", name);
-}
-
-static int traps_of(const struct kind *k)
-{
-	return k->slow ? (traps + 9) / 10 : traps;
 }
 
 static bool asked_for(const struct kind *k)
@@ -549,9 +544,9 @@ static void check_faults(const struct way *w, const struct kind *k,
 	faults = k->raise == major ? after.ru_majflt - before->ru_majflt :
 				     after.ru_minflt - before->ru_minflt;
 	if (k->sort == FAULTS &&
-	    (faults < traps_of(k) || faults > traps_of(k) + traps_of(k) / 100 + 20))
+	    (faults < traps || faults > traps + traps / 100 + 20))
 		printf("fail\t%s\t%s\t%ld page faults of this kind, not %d\n", w->name,
-		       k->name, faults, traps_of(k));
+		       k->name, faults, traps);
 }
 
 static void measure(const struct way *w, const struct kind *k)
@@ -569,9 +564,9 @@ static void measure(const struct way *w, const struct kind *k)
 	raise_all(k, WARM_UP);
 	for (int i = 0; i < rounds; i++) {
 		clear_buffer();
-		new_section(w->name, k->name, traps_of(k));
+		new_section(w->name, k->name, traps);
 		getrusage(RUSAGE_SELF, &before);
-		r = raise_all(k, traps_of(k));
+		r = raise_all(k, traps);
 		check_faults(w, k, &before);
 		printf("price\t%s\t%s\t%d\t%.2f\t%.1f\n", w->name, k->name, i + 1,
 		       r.mean - none.mean, r.median - none.median);
@@ -902,7 +897,7 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 			continue;
 		measure(w, k);
 		if (k->sort & PAGE_FAULTS)
-			traps_recorded += WARM_UP + rounds * traps_of(k);
+			traps_recorded += WARM_UP + rounds * traps;
 		fflush(stdout);
 	}
 	if (nthreads)
@@ -1021,7 +1016,7 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (asked_for(&kinds[i]))
-			printf("kind\t%s\t%d\n", kinds[i].name, traps_of(&kinds[i]));
+			printf("kind\t%s\t%d\n", kinds[i].name, traps);
 	if (optind == argc)
 		for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 			take_way(&ways[i], nthreads, rates);
