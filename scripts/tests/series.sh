@@ -68,10 +68,10 @@ bench_as_made() (
 figures_of_bench() {
 	"$top/scripts/figures" --readme | diff "$top/README.md" - &&
 	"$top/scripts/figures" --rst | diff "$top/Documentation/events-trap.rst" - &&
-	for name in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
-		if ! grep -qF -e "<!--=$name-->" "$top/README.md" ||
-		   ! grep -qF "@$name@" "$series_dir/cover"; then
-			echo "$name is not quoted"
+	for figure in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
+		if ! grep -qF -e "<!--=$figure-->" "$top/README.md" ||
+		   ! grep -qF "@$figure@" "$series_dir/cover"; then
+			echo "$figure is not quoted"
 			return 1
 		fi
 	done || return 1
