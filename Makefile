@@ -23,7 +23,7 @@ help:		## this list
 	@echo "  ROOT=tools            run, shell: with Debian's newest trace-cmd, perf, bpftrace"
 	@echo "  ONLY='NAME'           check-PART: only tests whose name begins so"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
-	@echo "  CACHE=DIR             downloads, base trees, ccache (default: the XDG cache)"
+	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long the guest may take (default: 300)"
 	@echo "  ROUNDS=N, TRAPS=N     bench: how often each is measured, how many traps at a time"

@@ -21,8 +21,7 @@
 kernels
 
 applies() {
-	plain_git -C "$src" checkout -q -f HEAD && plain_git -C "$src" apply "$1" &&
-	rm -f "$dir/guest/built"
+	plain_git -C "$src" checkout -q -f HEAD && plain_git -C "$src" apply "$1"
 }
 
 breaks() {	# WORDS
