@@ -42,7 +42,7 @@
  * @PAGEFAULT_VSYSCALL:		vsyscall emulated, or refused by a signal
  * @PAGEFAULT_FIXUP:		kernel mode goes on at its exception fixup
  * @PAGEFAULT_VDSO_FIXUP:	user mode goes on at the fixup of the vDSO
- * @PAGEFAULT_ERRATA:		the CPU should not have faulted
+ * @PAGEFAULT_ERRATA:		a bug of the CPU; that of F00F is made a SIGILL
  * @PAGEFAULT_KFENCE:		handled by KFENCE
  * @PAGEFAULT_BPF_ARENA:	an access of a BPF program to its arena
  * @PAGEFAULT_OOPS:		oops for want of a fixup, which the task survived,

@@ -9,7 +9,8 @@
  *
  *	spurious	a write which the page table allows
  *	vmalloc		a page table entry that this mm does not have yet
- *	kfence		an access to a guard page of KFENCE, which reports it
+ *	kfence		an access to a guard page of KFENCE, which reports it: once,
+ *			as it may leave the page accessible
  *	errata93	an instruction pointer without its upper half
  *	prefetch	a prefetch that faults
  *	oops		a NULL pointer: ends the writer

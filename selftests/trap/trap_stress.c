@@ -1262,7 +1262,8 @@ static bool report_acts(const struct scenario *s, const struct figures *f)
 
 	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++) {
 		ksft_print_msg("%s: %lu %s\n", s->name, f->acts[i], s->actors[i].what);
-		done &= f->acts[i] > 0;
+		/* On a slow machine, to arm or disarm a probe takes seconds */
+		done &= f->acts[i] > (unsigned long)seconds / 20;
 	}
 	ksft_print_msg("%s: %lu %s\n", s->name, f->effect, s->effect);
 	return done;

@@ -6,11 +6,14 @@
  * The guard that keeps a probe from tracing its own traps, for all events that
  * fire in a trap handler. The rules are in arch/x86/kernel/trap_trace.c.
  */
+#include <linux/context_tracking.h>
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+
+#include <asm/cpufeature.h>
 
 /* What a probe must not find as the interrupted context has left it */
 struct trap_guard {
@@ -24,18 +27,43 @@ struct trap_guard {
 DECLARE_PER_CPU(struct task_struct *, trap_trace_busy);
 DECLARE_PER_CPU(unsigned long, trap_trace_suppressed);
 
+#ifdef CONFIG_KPROBES
 void trap_guard_save(struct trap_guard *guard);
 void trap_guard_restore(struct trap_guard *guard);
+#else
+static __always_inline void trap_guard_save(struct trap_guard *guard)
+{
+}
+
+static __always_inline void trap_guard_restore(struct trap_guard *guard)
+{
+}
+#endif
+
+/*
+ * An ERETU that faults is a trap from kernel mode, but of a CPU that is in user mode
+ * already for context tracking: irqentry_enter() does not make RCU watch it again.
+ * Where IRET does, the fault is made one of user mode.
+ */
+static __always_inline bool trap_guard_rcu_watches(void)
+{
+#if defined(CONFIG_CONTEXT_TRACKING_USER) && defined(CONFIG_CONTEXT_TRACKING_IDLE)
+	return !cpu_feature_enabled(X86_FEATURE_FRED) || rcu_is_watching_curr_cpu();
+#else
+	return true;
+#endif
+}
 
 /**
- * trap_guard_refuses - Whether a trap is one that a probe has raised itself
+ * trap_guard_refuses - Whether a trap is one that a probe has raised itself, or
+ *			one in which none can run
  * @regs:	Registers of the context that the trap interrupted
  *
  * To be asked before anything else is done for an event, and inline, for what a probe
  * raises to cost next to nothing. The caller, and what it calls until the probes run,
  * is notrace and NOKPROBE, and registers its events by trap_trace_reg().
  *
- * Context: Interrupts disabled, from here to trap_guard_end(). RCU watching.
+ * Context: Interrupts disabled, from here to trap_guard_end().
  *
  * Return: true if no event is to fire, but trap_guard_suppress() to be told so.
  */
@@ -43,7 +71,8 @@ static __always_inline bool trap_guard_refuses(struct pt_regs *regs)
 {
 	lockdep_assert_irqs_disabled();
 
-	return !user_mode(regs) && __this_cpu_read(trap_trace_busy) == current;
+	return !user_mode(regs) &&
+	       (__this_cpu_read(trap_trace_busy) == current || !trap_guard_rcu_watches());
 }
 
 /**

@@ -101,9 +101,10 @@ trap_trace_nmi_enter(struct pt_regs *regs, unsigned int vector)
  * @vector:	X86_TRAP_NMI or X86_TRAP_MC
  * @outer:	What trap_trace_nmi_enter() returned
  *
- * A single static branch while no event is registered that uses the guard. It may
- * have been switched off since trap_trace_nmi_enter(), but the interrupted probe
- * goes on and another event may still be enabled: @outer has to be put back.
+ * A static branch, and a look at @outer, while no event is registered that uses the
+ * guard. It may have been switched off since trap_trace_nmi_enter(), but the
+ * interrupted probe goes on and another event may still be enabled: @outer has to be
+ * put back.
  *
  * Context: As for trap_trace_exit().
  */
