@@ -6,6 +6,7 @@ override CMD := $(value CMD)
 override KERNEL_TREE := $(value KERNEL_TREE)
 override ONLY := $(value ONLY)
 export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
+export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
 
@@ -25,8 +26,12 @@ help:		## this list
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
-	@echo "  TIMEOUT=SECONDS       how long the guest may take (default: 300)"
+	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
 	@echo "  ROUNDS=N, TRAPS=N     bench: how often each is measured, how many traps at a time"
+	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on which kernel (kasan)"
+	@echo "  FUZZ_SECONDS=N        fuzz: for how long (300), FUZZ_SEED=N as that seed says, FUZZ_KERNEL=NAME (kasan)"
+	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
+	@echo "  LOADS=N               sample: how often the module is loaded (1000)"
 	@echo "  TRACE_LINES=N         run: how much of the trace to print (default: 200)"
 
 run:		## boot the patched kernel, run a program there, show its traps
@@ -41,7 +46,7 @@ check:		## the tests for every change: series, builds, boots, kselftests
 check-all:	## all tests there are, which takes hours
 	@scripts/check all
 
-check-selftest:	## seed a defect for each test to catch, and see it caught
+check-selftest:	## seed defects for each part to catch, and see them caught
 	@scripts/check selftest
 
 check-%:

@@ -22,6 +22,12 @@ builds_clean() {	# NAME
 	build_kernel "$1" && [ -s "$dir/$1.log" ] && ! grep -i 'warning:' "$dir/$1.log"
 }
 
+# code_of_series: of what code make bench has measured something
+code_of_series() {
+	echo "$(plain_git -C "$src" rev-parse HEAD:arch HEAD:include HEAD:kernel HEAD:mm |
+		cksum | cut -d ' ' -f 1), a checksum of its arch, include, kernel and mm"
+}
+
 # The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it
 build_kselftest() (
 	flock 8
@@ -136,8 +142,13 @@ tap() {
 }
 
 # What a machine or a program cannot do is known; all else has to be tested
-may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit|no address of the kernel in /proc/kallsyms'
-known_skip() {	# KERNEL TEST: REASON
+may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit'
+known_skip() {	# KERNEL PROGRAM TEST: REASON
+	case "$2: $3" in
+	*_32:*': no address of the kernel in /proc/kallsyms')
+		return 0 ;;
+	esac
+	set -- "$1" "$3"
 	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
 	case "$1: $2" in
 	i386:' kernel #CP: '* | \
@@ -192,7 +203,7 @@ report() {
 			printf '%s\n%s\n# log: %s\n' "$(fail "$1, $program: $what")" \
 				"$(sed -n "s/^$number #/#/p" "$2/said" | tail -n 15 | cut -c 1-200)" "$2/tap" ;;
 		*'# SKIP'*)
-			if known_skip "$1" "$what"; then
+			if known_skip "$1" "$program" "$what"; then
 				skip "$1, $program: ${what%: *}" "${what##*: }"
 			else
 				fail "$1, $program: skipped, $what"
@@ -216,7 +227,7 @@ all_there() {
 # handlers slow, and nothing else may be there
 console_clean() {
 	[ -s "$1" ] || { echo "$1 is empty"; return 1; }
-	! grep -aE 'WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)|suspicious RCU|kmemleak: [0-9]+ new' "$1" |
+	! grep -aE 'WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)|suspicious RCU|kmemleak: [0-9]+ new|pagealloc: |printk messages dropped' "$1" |
 		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection|do_unexpected_cp[.a-z0-9]*)\+|INFO: NMI handler .* took too long' |
 		grep .
 }

@@ -126,6 +126,32 @@ in_use() {
 	[ -f "$1/lock" ] && ! flock -n "$1/lock" true
 }
 
+# side_by_side COMMAND LIST...: run COMMAND with the words of each LIST, all at the same
+# time; each in a session of its own, for end_running to end all that it started. Calls
+# the caller's not_ended LIST for each that failed.
+running=''
+side_by_side() {
+	command=$1
+	shift
+	for list in "$@"; do
+		# shellcheck disable=SC2086 # lists
+		setsid $command $list </dev/null &
+		running="$running $!"
+	done
+	for list in "$@"; do
+		# shellcheck disable=SC2086 # the first is the one of this list
+		set -- $running
+		wait "$1" || not_ended "$list"
+		shift
+		running=$*
+	done
+}
+end_running() {
+	for session in $running; do
+		kill -- "-$session" 2>/dev/null || true
+	done
+}
+
 # need_space DIR MIB: refuse to start what will not fit
 need_space() {
 	writable "$1"

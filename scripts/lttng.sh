@@ -19,9 +19,7 @@ lttng_am() {
 		patch -d "$logs/lttng-fuzz" -p1 -F0 <"$top/patches/lttng-modules/$file" || break
 	done >"$logs/lttng-fuzz.out" 2>&1
 	cat "$logs/lttng-fuzz.out"
-	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] && ! grep -E 'FAILED|^error' "$logs/lttng-fuzz.out" || return 1
-	[ "$(basename "$lttng_git" .git)" != "$lttng_version" ] ||
-		! grep -E '^Hunk .*(fuzz|offset)' "$logs/lttng-fuzz.out"
+	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] && ! grep -E 'FAILED|^error' "$logs/lttng-fuzz.out"
 }
 
 # lttng_make SRC KERNEL WORDS...: in build/lttng/KERNEL, against that kernel

@@ -111,7 +111,7 @@ passes() {
 	while read -r program line; do
 		case $line in
 		'not ok'*)	return 1 ;;
-		*'# SKIP '*)	known_skip x86_64 "${line#*# SKIP }" || return 1 ;;
+		*'# SKIP '*)	known_skip x86_64 "$program" "${line#*# SKIP }" || return 1 ;;
 		esac
 	done <"$job/results"
 	all_there "$job" $# && console_clean "$job/console.log"

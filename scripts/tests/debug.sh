@@ -14,7 +14,7 @@ EOF
 	[ "$(grep -c '^ok ' "$logs/faults/tap")" = 3 ] && ! grep -q SKIP "$logs/faults/tap"
 }
 
-export TIMEOUT=900
+export TIMEOUT="${TIMEOUT:-900}"
 passes_kselftest debug debug "$(kselftest_programs | grep -v _32)"
 check 'KFENCE and oopses in page faults are told' oopses_of_faults
 unset TIMEOUT

@@ -10,10 +10,7 @@ fuzz_seconds=${FUZZ_SECONDS:-300}
 fuzz_seed=${FUZZ_SEED:-0x$(od -An -N 6 -tx1 /dev/urandom | tr -d ' \n')}
 
 # What repeats it is the seed
-fail() {
-	printf "%s\tnot ok - %s\n# repeat: make check-%s ONLY='%s' FUZZ_SEED=%s FUZZ_SECONDS=%s FUZZ_KERNEL=%s\n" \
-		"$this" "$*" "$this" "${group:-$*}" "$fuzz_seed" "$fuzz_seconds" "$fuzz_kernel"
-}
+repeat_with="FUZZ_SEED=$fuzz_seed FUZZ_SECONDS=$fuzz_seconds FUZZ_KERNEL=$fuzz_kernel"
 
 kernels guest "$fuzz_kernel"
 
@@ -78,7 +75,7 @@ passes() {	# TAP
 # An NMI that waits for the end of another one leaves a frame on the NMI's stack which
 # the guess unwinder takes for the way to that very stack: it says so, once
 clean_console() {	# CONSOLE
-	grep -av 'WARNING: stack recursion on stack type 6' "$1" >"$1.rest"
+	awk '!/WARNING: stack recursion on stack type 6/ || told++' "$1" >"$1.rest"
 	console_clean "$1.rest"
 }
 
@@ -110,7 +107,8 @@ refuses() {	# JOB
 	[ $n = 11 ]
 }
 
-export TIMEOUT=900
+given=${TIMEOUT:-}
+export TIMEOUT="${TIMEOUT:-900}"
 group='short runs'
 if selected; then
 	job=$logs/fuzz-short
@@ -124,7 +122,7 @@ fi
 group='long run'
 if selected; then
 	job=$logs/fuzz
-	TIMEOUT=$((fuzz_seconds + fuzz_seconds / 2 + 900))
+	TIMEOUT=${given:-$((fuzz_seconds + fuzz_seconds / 2 + 900))}
 	check 'long run: the guest boots, and it ends' fuzz "$job"
 	report 'long run' "$job" 1
 	what_it_said "$job/tap"

@@ -15,7 +15,7 @@ programs_32() {	# JOB PROGRAM...
 	"$top/scripts/boot" -k "$dir/i386" "$job" && cp "$job/init" "$job/run"
 }
 
-export TIMEOUT=900
+export TIMEOUT="${TIMEOUT:-900}"
 # shellcheck disable=SC2046 # a list
 set -- $(programs i386 $(kselftest_programs | grep -v _32))
 group=i386

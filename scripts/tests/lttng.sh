@@ -26,6 +26,10 @@ lttng_patches() {
 	fi
 }
 
+lttng_no_fuzz() {
+	[ -s "$logs/lttng-fuzz.out" ] && ! grep -E '^Hunk .*(fuzz|offset)' "$logs/lttng-fuzz.out"
+}
+
 # The style of that project is the kernel's, but for how it writes its macros
 lttng_style() (
 	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl --strict --no-tree \
@@ -223,13 +227,22 @@ printed() {
 	sed -n "/#define $1(/,/})/s/.*,[[:space:]]*\(\"[^\"]*\"\) }.*/$2 \1/p" "$3"
 }
 
+for program in lttng babeltrace2 modprobe patch; do
+	command -v $program >/dev/null || [ -x "/usr/sbin/$program" ] || skip_part "there is no $program"
+done
 check 'lttng: patches/lttng-modules is what the sources give' lttng_patches
 check 'lttng: checkpatch' lttng_style
 group=lttng
-check 'lttng: git am takes the patches, no fuzz, no offset' lttng_am "$lttng_git"
+check 'lttng: git am takes the patches' lttng_am "$lttng_git"
+if [ "$(basename "$lttng_git" .git)" = "$lttng_version" ]; then
+	check 'lttng: they apply without fuzz and offset' lttng_no_fuzz
+else
+	skip 'lttng: they apply without fuzz and offset' \
+		"that is of $lttng_version, and this source is $(basename "$lttng_git" .git)"
+fi
 check 'lttng: the modules build without a warning' lttng_builds
 check 'lttng: for the base, the probes are left out, and the build says why' lttng_refuses
-export TIMEOUT=900
+export TIMEOUT="${TIMEOUT:-900}"
 check 'lttng: the guest loads them and records' lttng_guest
 unset TIMEOUT
 check 'lttng: a kernel that lacks an event refuses its probe' lttng_refused

@@ -3,5 +3,5 @@
 # rt: the kselftest on a kernel with PREEMPT_RT
 
 kernels rt
-export TIMEOUT=1800
+export TIMEOUT="${TIMEOUT:-1800}"
 passes_kselftest rt rt "$(kselftest_programs)" -c 4

@@ -85,7 +85,7 @@ EOF
 	[ "$(cat "$1/loads")" = "$loads" ] && console_clean "$1/console.log"
 }
 
-export TIMEOUT=1800
+export TIMEOUT="${TIMEOUT:-1800}"
 build_sample >"$logs/sample.make" 2>&1 || rm -f "$module"
 check 'sample: it builds without a warning' sample_builds_clean
 [ -f "$module" ] || exit 0

@@ -3,7 +3,7 @@
 # smp: the kselftest with one, two and four CPUs
 
 kernels guest
-export TIMEOUT=1800
+export TIMEOUT="${TIMEOUT:-1800}"
 for cpus in 1 2 4; do
 	passes_kselftest "smp$cpus" guest "$(kselftest_programs)" -c "$cpus"
 done

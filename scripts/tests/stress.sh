@@ -7,6 +7,7 @@
 
 scenarios='all toggle instances filters readers hotplug nmi overwrite probes memory'
 each=${SECONDS_EACH:-60}
+repeat_with="SECONDS_EACH=$each STRESS_KERNEL=${STRESS_KERNEL:-kasan}"
 job=$logs/stress
 
 # asked_for SCENARIO: by ONLY, be that the beginning of its name or one of its results
@@ -60,6 +61,7 @@ case $each in
 	fail "stress: SECONDS_EACH is a number of seconds, not '$each'"
 	exit ;;
 esac
+[ "$each" -ge 60 ] || skip 'stress: each scenario has a minute' "SECONDS_EACH=$each asks for less"
 set --
 for scenario in $scenarios; do
 	! asked_for "$scenario" || set -- "$@" "$scenario"
@@ -68,7 +70,7 @@ done
 kernels "${STRESS_KERNEL:-kasan}"
 
 # A quarter more for the warm-up, and what memory takes until it has settled
-export TIMEOUT=$((900 + $# * (each * 5 / 4 + 240)))
+export TIMEOUT="${TIMEOUT:-$((900 + $# * (each * 5 / 4 + 240)))}"
 group=${ONLY:-stress}
 check 'stress: the guest boots and runs all that was asked for' run_stress "$@"
 [ -f "$job/tap" ] || exit 0

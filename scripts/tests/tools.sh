@@ -6,6 +6,9 @@
 # of each kind of trap and page fault, and says which (scripts/guest/raise.c). What they
 # printed is compared with that here. The tools are Debian's newest: see scripts/root.
 
+for program in clang-19 trace-cmd perf bpftrace; do
+	command -v $program >/dev/null || skip_part "there is no $program"
+done
 root=$("$top/scripts/root" "$base" 2>"$logs/root.log") || no_source 'the root of the guest is made' "$logs/root.log"
 kernels tools guest
 out=$logs/tools/out
@@ -598,7 +601,7 @@ EOF
 }
 
 group=tools
-export TIMEOUT=1200
+export TIMEOUT="${TIMEOUT:-1200}"
 check 'tools: they run in a guest with the root of scripts/root' tools_guest
 [ -f "$out/seconds" ] || exit 0
 check 'tools: a wrong count is seen' counts_are_seen
