@@ -131,11 +131,11 @@ in_use() {
 # the caller's not_ended LIST for each that failed.
 running=''
 side_by_side() {
-	command=$1
+	run_each=$1
 	shift
 	for list in "$@"; do
 		# shellcheck disable=SC2086 # lists
-		setsid $command $list </dev/null &
+		setsid $run_each $list </dev/null &
 		running="$running $!"
 	done
 	for list in "$@"; do
