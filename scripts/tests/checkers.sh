@@ -179,7 +179,9 @@ spdxcheck() (	# COMMIT
 		xargs python3 scripts/spdxcheck.py -v >"$logs/spdxcheck.out" 2>&1
 	status=$?
 	cat "$logs/spdxcheck.out"
-	[ $status = 0 ] && grep -qE 'Files checked: *[1-9]' "$logs/spdxcheck.out"
+	# Its status is 0, whatever it finds
+	[ $status = 0 ] && grep -qE 'Files checked: *[1-9]' "$logs/spdxcheck.out" &&
+	! grep -E -e 'Files with errors: *[1-9]' -e ': [0-9]+:[0-9]+ ' "$logs/spdxcheck.out"
 )
 
 head=$(plain_git -C "$src" rev-parse HEAD)
