@@ -227,9 +227,7 @@ printed() {
 	sed -n "/#define $1(/,/})/s/.*,[[:space:]]*\(\"[^\"]*\"\) }.*/$2 \1/p" "$3"
 }
 
-for program in lttng babeltrace2 modprobe patch; do
-	command -v $program >/dev/null || [ -x "/usr/sbin/$program" ] || skip_part "there is no $program"
-done
+need lttng babeltrace2 modprobe patch
 check 'lttng: patches/lttng-modules is what the sources give' lttng_patches
 check 'lttng: checkpatch' lttng_style
 group=lttng

@@ -6,9 +6,7 @@
 # of each kind of trap and page fault, and says which (scripts/guest/raise.c). What they
 # printed is compared with that here. The tools are Debian's newest: see scripts/root.
 
-for program in clang-19 trace-cmd perf bpftrace; do
-	command -v $program >/dev/null || skip_part "there is no $program"
-done
+need clang-19 trace-cmd perf bpftrace
 root=$("$top/scripts/root" "$base" 2>"$logs/root.log") || no_source 'the root of the guest is made' "$logs/root.log"
 kernels tools guest
 out=$logs/tools/out
