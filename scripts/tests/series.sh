@@ -31,8 +31,8 @@ same_elsewhere() (
 git_am() {
 	rm -rf "$logs/am.git" &&
 	"$top/scripts/series" --to "$logs/patches.3" --commits "$logs/am.git" "$base" &&
-	[ "$(GIT_DIR=$logs/am.git git rev-parse 'series^{tree}')" = \
-	  "$(plain_git -C "$src" rev-parse 'HEAD^{tree}')" ]
+	plain_git -C "$src" ls-tree -r HEAD >"$logs/am.files" &&
+	GIT_DIR=$logs/am.git git ls-tree -r series | diff "$logs/am.files" -
 }
 no_fuzz() {
 	# patch says "offset" and "fuzz" of hunks that git am would shift
