@@ -56,8 +56,9 @@ kernels() {
 kernel_make() (
 	of=$1 kernel=$2
 	shift 2
-	ARCH=x86_64 CCACHE_DIR=$cache/ccache CCACHE_BASEDIR=$build CCACHE_NOHASHDIR=1
-	export ARCH CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR
+	ARCH=x86_64
+	export ARCH
+	use_ccache "$build"
 	make -C "$of" O="$dir/$kernel" CC='ccache gcc' HOSTCC='ccache gcc' -j"$(nproc)" "$@"
 )
 

@@ -65,7 +65,8 @@ objects() {
 compile() {
 	arch=x86_64
 	[ $of != i386 ] || arch=i386
-	CCACHE_DIR=$cache/ccache make -k -C "$work/src" O="$work/$of" ARCH=$arch -j"$(nproc)" \
+	use_ccache "$work"
+	make -k -C "$work/src" O="$work/$of" ARCH=$arch -j"$(nproc)" \
 		CC='ccache gcc' HOSTCC='ccache gcc' W=1 C=2 CHECK="$sparse" "$@" \
 		>"$logs/checkers.make" 2>&1
 	grep -E 'warning|[Ee]rror|note:|Segmentation|Killed' "$logs/checkers.make" |

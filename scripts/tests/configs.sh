@@ -21,8 +21,9 @@ built() {	# NAME
 # file that the series touches
 allmodconfig() (
 	out=$dir/built/allmodconfig
-	export CCACHE_DIR="$cache/ccache" CCACHE_BASEDIR="$dir" CCACHE_NOHASHDIR=1
-	mkdir -p "$out"
+	use_ccache "$dir"
+	# An object that was there already has no warning any more
+	rm -rf "$out" && mkdir -p "$out" || exit 1
 	kmake() { make -C "$src" O="$out" CC='ccache gcc' HOSTCC='ccache gcc' "$@"; }
 	if ! { kmake -s allmodconfig && "$src/scripts/config" --file "$out/.config" -d WERROR \
 		-d OBJTOOL_WERROR -e DEBUG_INFO_NONE -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
