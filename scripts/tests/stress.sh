@@ -22,7 +22,8 @@ asked_for() {
 }
 
 run_stress() {	# SCENARIO...
-	guest "${STRESS_KERNEL:-kasan}" "$job" -c 4 -d 64 <<EOF
+	# No scenario is to pass for it is shorter than what RCU bears
+	guest "${STRESS_KERNEL:-kasan}" "$job" -c 4 -d 64 -a rcupdate.rcu_cpu_stall_timeout=40 <<EOF
 $tests/trap_stress -s $each $* >/job/tap 2>&1
 cd /sys/kernel/debug
 [ -f kmemleak ] || exit 0
