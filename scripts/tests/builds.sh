@@ -2,8 +2,29 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
 # builds: the kernels that the parts of make check boot, without a warning
 
+kselftest_builds_clean() {
+	build_kselftest && [ -f "$dir/kselftest.log" ] &&
+	! grep -i 'warning:' "$dir/kselftest.log"
+}
+
+# A program that is in neither list of the Makefile is not built, see build_kselftest();
+# one that the kselftest does not run by itself is run by a part, by its name
+all_are_run() {
+	build_kselftest && kselftest_programs >"$logs/kselftest.programs" &&
+	grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c >"$logs/kselftest.sources" || return 1
+	while read -r source; do
+		program=$(basename "$source" .c)
+		if grep -qx "$program" "$logs/kselftest.programs"; then
+			grep -x "${program}_32" "$logs/kselftest.programs"
+		else
+			grep -l "tests/$program\>" "$top"/scripts/tests/*.sh "$top/scripts/bench"
+		fi || { echo "nothing runs $program"; return 1; }
+	done <"$logs/kselftest.sources"
+}
+
 check 'the kernel builds without a warning' builds_clean guest
-check 'the kselftest builds and installs' build_kselftest
+check 'the kselftest builds and installs without a warning' kselftest_builds_clean
+check 'each program of the kselftest is run' all_are_run
 check 'i386: the kernel builds without a warning' builds_clean i386
 check 'debug: the kernel builds without a warning' builds_clean debug
 check 'price: the kernel builds' build_kernel price

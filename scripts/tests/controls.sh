@@ -33,6 +33,7 @@ fails_as_expected() {	# DIFF
 	program=$(sed -n 's/^# program: //p' "$1")
 	"$top/scripts/build" "$src" &&
 	run_programs guest "$logs/control.hook" "${program:-trap_events}" || return 1
+	results_of "$logs/control.hook" && all_there "$logs/control.hook" 1 || return 1
 	sed -n 's/^# fails: //p' "$1" | sort >"$logs/expected"
 	sed -n 's/^not ok [0-9]* //p' "$logs/control.hook/tap" | sort >"$logs/failed"
 	diff "$logs/failed" "$logs/expected"

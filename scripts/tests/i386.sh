@@ -4,13 +4,14 @@
 
 kernels i386
 
-# Where there is no shell of 32 bit, init runs the tests
+# Where there is no shell of 32 bit, init runs the tests. Their results have the names of
+# their files, and by these ONLY may ask for them
 programs_32() {	# JOB PROGRAM...
 	job=$1
 	shift
 	rm -rf "$job" && mkdir -p "$job" &&
 	for program in "$@"; do
-		echo "$tests/${program}_32"
+		echo "$tests/${program%_32}_32"
 	done >"$job/tests" &&
 	"$top/scripts/boot" -k "$dir/i386" "$job" && cp "$job/init" "$job/run"
 }
