@@ -16,7 +16,7 @@ checkpatch() (
 	[ ! -s "$logs/cp.out" ] && [ $status = 0 ]
 )
 checkpatch_programs() (
-	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts -name '*.c' -exec \
+	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts -name '*.[ch]' -exec \
 		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
 		--show-types -f {} + >"$logs/cp.programs"
 	status=$?
@@ -42,18 +42,25 @@ spelling() (
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \
 		2>/dev/null | grep trap_guard_begin || exit 1
-	set -- $(plain_git -C "$src" diff --name-only base HEAD -- '*.[ch]' | grep -v ^tools/)
-	for tree in base HEAD; do
-		mkdir -p "$logs/kernel-doc.$tree" && cd "$logs/kernel-doc.$tree" &&
-		plain_git -C "$src" ls-tree -r --name-only "$tree" -- "$@" >../kernel-doc.files &&
-		xargs git -C "$src" archive "$tree" -- <../kernel-doc.files | tar -xf - &&
-		PATH=/usr/bin:/bin xargs "$src/scripts/kernel-doc" -none -Wall \
-			<../kernel-doc.files 2>&1 | sed 's/:[0-9][0-9]* /: /' |
-			sort >"../kernel-doc.$tree.out" || exit 1
+	of_commit base "$(plain_git -C "$src" diff --name-only base HEAD)" || exit 1
+	for commit in $(plain_git -C "$src" rev-list --reverse base..HEAD); do
+		plain_git -C "$src" log -1 --format=%s "$commit"
+		of_commit "$commit" "$(plain_git -C "$src" diff --name-only "$commit^" "$commit")" &&
+		! comm -13 "$logs/kernel-doc.base" "$logs/kernel-doc.$commit" | grep . || exit 1
 	done
-	wc -l "$logs/kernel-doc.base.out" "$logs/kernel-doc.HEAD.out"
-	! comm -13 "$logs/kernel-doc.base.out" "$logs/kernel-doc.HEAD.out" | grep .
 )
+# of_commit COMMIT FILES: what kernel-doc says of those that are there then
+of_commit() {
+	rm -rf "$logs/kernel-doc" && mkdir "$logs/kernel-doc" && cd "$logs/kernel-doc" || return 1
+	: >"$logs/kernel-doc.$1"
+	echo "$2" | grep '\.[ch]$' | grep -v ^tools/ >"$logs/kernel-doc.asked" || return 0
+	plain_git -C "$src" ls-tree -r --name-only "$1" -- $(cat "$logs/kernel-doc.asked") \
+		>"$logs/kernel-doc.files" &&
+	plain_git -C "$src" archive "$1" -- $(cat "$logs/kernel-doc.files") | tar -xf - || return 1
+	wc -l <"$logs/kernel-doc.files"
+	PATH=/usr/bin:/bin xargs "$src/scripts/kernel-doc" -none -Wall <"$logs/kernel-doc.files" 2>&1 |
+		sed 's/:[0-9][0-9]* /: /' | sort >"$logs/kernel-doc.$1"
+}
 documentation() {
 	for rst in "$top"/Documentation/*.rst; do
 		PATH=/usr/bin:/bin rst2html --halt=2 "$rst" >/dev/null || return 1
