@@ -22,12 +22,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -198,6 +200,19 @@ static void run_tests(void)
 	exit(0);
 }
 
+/* There is none without a network */
+static void loopback_up(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (fd < 0)
+		return;
+	if (ioctl(fd, SIOCSIFFLAGS, &lo) && errno != ENODEV)
+		die("lo");
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	int interactive, status = 0;
@@ -219,6 +234,7 @@ int main(int argc, char **argv)
 	if (chdir("/"))
 		die("/");
 	sethostname("trap-guest", strlen("trap-guest"));
+	loopback_up();
 	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 
 	job = fork();

@@ -164,14 +164,16 @@ judge() {	# off|on
 	echo "# $said"
 }
 
-# ONLY may ask for a test, with the events off or on: the guests of these are needed then
-case ${ONLY:-} in
-'events o'*': '*.tc*)
-	asked=${ONLY#*: }
-	asked=${asked%.tc*}.tc ;;
-*)
-	asked=$(cd "$ftrace/test.d" && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | sort) ;;
-esac
+# ONLY may ask for a test or a folder, with the events off or on: the guests of these are
+# needed then
+asked=${ONLY:-}
+asked=${asked#events o*: }
+asked=${asked%.tc*}
+if [ "$asked" ] && [ -f "$ftrace/test.d/$asked.tc" ]; then
+	asked=$asked.tc
+elif [ ! "$asked" ] || [ ! -d "$ftrace/test.d/$asked" ]; then
+	asked=$(cd "$ftrace/test.d" && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | sort)
+fi
 export TIMEOUT="${TIMEOUT:-1200}"
 group=${ONLY:-}
 check 'ftracetest without the series' run_all base
