@@ -35,12 +35,15 @@ build_kselftest() (
 	[ "$(cat "$build/kselftest/built" 2>/dev/null)" != "$head" ] ||
 		[ ! -f "$dir/kselftest.log" ] || exit 0
 	rm -rf "$build/kselftest" "$dir/kselftest/kselftest/trap" &&
-	make -s -C "$src" O="$dir/kselftest" headers &&
-	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
-		INSTALL_PATH="$build/kselftest" >"$dir/kselftest.log" 2>&1 ||
-		{ cat "$dir/kselftest.log"; exit 1; }
+	make -s -C "$src" O="$dir/kselftest" headers || exit 1
+	if ! make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
+		INSTALL_PATH="$build/kselftest" >"$dir/kselftest.log" 2>&1; then
+		cat "$dir/kselftest.log"
+		exit 1
+	fi
 	# Each program that there is, once for 64 and once for 32 bit
-	for source in $(grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c); do
+	for source in "$src"/tools/testing/selftests/trap/*.c; do
+		grep -q '^int main(' "$source" || continue
 		program=$(basename "$source" .c)
 		for program in "$program" "${program}_32"; do
 			[ -x "$tests/$program" ] || { echo "there is no $program"; exit 1; }

@@ -62,12 +62,12 @@ case $each in
 	fail "stress: SECONDS_EACH is a number of seconds, not '$each'"
 	exit ;;
 esac
-[ "$each" -ge 60 ] || skip 'stress: each scenario has a minute' "SECONDS_EACH=$each asks for less"
 set --
 for scenario in $scenarios; do
 	! asked_for "$scenario" || set -- "$@" "$scenario"
 done
 [ $# != 0 ] || exit 0
+[ "$each" -ge 60 ] || skip 'stress: each scenario has a minute' "SECONDS_EACH=$each asks for less"
 kernels "${STRESS_KERNEL:-kasan}"
 
 # A quarter more for the warm-up, and what memory takes until it has settled
