@@ -161,8 +161,8 @@ need_space() {
 }
 
 # use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled.
-# Not with CCACHE_DEPEND, which would save a seventh of a build that finds nothing: it does
-# not see an .incbin, and takes the compressed kernel of another bzImage for this one's
+# Their compiler is "$cached COMPILER".
+cached=$top/scripts/cached
 use_ccache() {
 	CCACHE_DIR=$cache/ccache CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=5G
 	export CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR CCACHE_MAXSIZE

@@ -67,7 +67,7 @@ compile() {
 	[ $of != i386 ] || arch=i386
 	use_ccache "$work"
 	make -k -C "$work/src" O="$work/$of" ARCH=$arch -j"$(nproc)" \
-		CC='ccache gcc' HOSTCC='ccache gcc' W=1 C=2 CHECK="$sparse" "$@" \
+		CC="$cached gcc" HOSTCC="$cached gcc" W=1 C=2 CHECK="$sparse" "$@" \
 		>"$logs/checkers.make" 2>&1
 	grep -E 'warning|[Ee]rror|note:|Segmentation|Killed' "$logs/checkers.make" |
 		without_module_info | normal
