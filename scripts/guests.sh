@@ -72,7 +72,7 @@ kernel_make() (
 	ARCH=x86_64
 	export ARCH
 	use_ccache "$build"
-	make -C "$of" O="$dir/$kernel" CC="$cached gcc" HOSTCC="$cached gcc" -j"$(nproc)" "$@"
+	make -C "$of" O="$dir/$kernel" CC="$(ccache_for "$kernel") gcc" HOSTCC='ccache gcc' -j"$(nproc)" "$@"
 )
 
 # takes_modules KERNEL: let modules be built for ours, which has none of its own: so all

@@ -3,9 +3,9 @@
 # What the scripts share: where things are, how they speak, how they lock.
 # Sourced with "set -eu" in force.
 
-# What a caller's environment must not decide: git's place (in a hook, say), the
-# kernel's build folder and flags, where cd goes
-for variable in $(env | sed -n 's/^\(GIT_[A-Z0-9_]*\)=.*/\1/p') CDPATH \
+# What a caller's environment must not decide: git's place (in a hook, say), what ccache
+# does, the kernel's build folder and flags, where cd goes
+for variable in $(env | sed -n 's/^\(\(GIT\|CCACHE\)_[A-Z0-9_]*\)=.*/\1/p') CDPATH \
 	MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES KBUILD_OUTPUT KBUILD_EXTMOD \
 	KBUILD_EXTMOD_OUTPUT KCONFIG_CONFIG KCONFIG_ALLCONFIG KCFLAGS KAFLAGS \
 	ARCH CROSS_COMPILE LLVM CC HOSTCC O V W; do
@@ -161,12 +161,21 @@ need_space() {
 }
 
 # use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled.
-# Their compiler is "$cached COMPILER".
-cached=$top/scripts/cached
+# Not in ccache/: for a day, objects went there that may have another binary in them than
+# what they include.
 use_ccache() {
-	CCACHE_DIR=$cache/ccache CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=5G
+	CCACHE_DIR=$cache/ccache-2 CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=5G
 	export CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR CCACHE_MAXSIZE
-	unset CCACHE_DEPEND
+}
+
+# ccache_for KERNEL: how it is called for this one. What has options of its own finds no
+# object of another kernel's; of the others, which differ in some symbols, many are the
+# same, but that is seen only after the preprocessor.
+ccache_for() {
+	case $1 in
+	price* | i386 | debug | tools | kasan | rt)	echo "$top/scripts/cached" ;;
+	*)						echo ccache ;;
+	esac
 }
 
 # kernel_path REPO-FILE: where a new kernel file of ours stands in the kernel

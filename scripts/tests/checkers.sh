@@ -67,7 +67,7 @@ compile() {
 	[ $of != i386 ] || arch=i386
 	use_ccache "$work"
 	make -k -C "$work/src" O="$work/$of" ARCH=$arch -j"$(nproc)" \
-		CC="$cached gcc" HOSTCC="$cached gcc" W=1 C=2 CHECK="$sparse" "$@" \
+		CC='ccache gcc' HOSTCC='ccache gcc' W=1 C=2 CHECK="$sparse" "$@" \
 		>"$logs/checkers.make" 2>&1
 	grep -E 'warning|[Ee]rror|note:|Segmentation|Killed' "$logs/checkers.make" |
 		without_module_info | normal
@@ -176,12 +176,29 @@ sphinx() {
 	! comm -13 "$logs/sphinx.base" "$logs/sphinx.$head" | grep .
 }
 
-# For each new file of a patch a maintainer, and a list beside linux-kernel. Who gets the
-# others is not the affair of the series
+# Each file that the base has, of those that a patch touches, has all the maintainers and
+# lists that it had; each other one has a maintainer, and a list beside linux-kernel
 maintainers() (	# COMMIT
-	cd "$work/src" && wgit checkout -q -f --detach "$1" || exit 1
+	cd "$work/src" || exit 1
+	who() { scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats -f "$1"; }
 	bad=0
-	for file in $(wgit diff --name-only --diff-filter=A "$1^" "$1"); do
+	rm -rf "$logs/maintainers.base" && mkdir "$logs/maintainers.base" &&
+	wgit checkout -q -f --detach base || exit 1
+	for file in $(wgit diff --name-only "$1^" "$1"); do
+		[ ! -e "$file" ] || who "$file" | sort >"$logs/maintainers.base/$(echo "$file" | tr / -)"
+	done
+	wgit checkout -q -f --detach "$1" || exit 1
+	for file in $(wgit diff --name-only "$1^" "$1"); do
+		of_base=$logs/maintainers.base/$(echo "$file" | tr / -)
+		if [ -e "$of_base" ]; then
+			[ -s "$of_base" ] || { echo "$file: nobody is told, not even linux-kernel"; exit 1; }
+			who "$file" | sort | comm -23 "$of_base" - >"$logs/maintainers"
+			[ -s "$logs/maintainers" ] || continue
+			echo "$file: error: not told any more"
+			cat "$logs/maintainers"
+			bad=1
+			continue
+		fi
 		scripts/get_maintainer.pl --no-git --no-git-fallback -f "$file" >"$logs/maintainers" || exit 1
 		if ! grep -qE '\((maintainer|supporter)' "$logs/maintainers"; then
 			echo "$file: error: no maintainer"
@@ -228,8 +245,7 @@ fi
 for commit in $(wgit rev-list --reverse "base..$head"); do
 	subject=$(wgit log -1 --format=%s "$commit")
 	check "spdxcheck: $subject" spdxcheck "$commit"
-	[ ! "$(wgit diff --name-only --diff-filter=A "$commit^" "$commit")" ] ||
-		check "get_maintainer: $subject" maintainers "$commit"
+	check "get_maintainer: $subject" maintainers "$commit"
 	wgit diff --name-only "$commit^" "$commit" | grep -v ^tools/ | grep -q '\.[ch]$' || continue
 	! have sparse "sparse and W=1: $subject" ||
 		check "sparse and W=1: $subject" compile_patch "$commit"

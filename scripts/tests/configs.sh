@@ -24,7 +24,7 @@ allmodconfig() (
 	use_ccache "$dir"
 	# An object that was there already has no warning any more
 	rm -rf "$out" && mkdir -p "$out" || exit 1
-	kmake() { make -C "$src" O="$out" CC="$cached gcc" HOSTCC="$cached gcc" "$@"; }
+	kmake() { make -C "$src" O="$out" CC='ccache gcc' HOSTCC='ccache gcc' "$@"; }
 	if ! { kmake -s allmodconfig && "$src/scripts/config" --file "$out/.config" -d WERROR \
 		-d OBJTOOL_WERROR -e DEBUG_INFO_NONE -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
 		-d GCC_PLUGINS && kmake -s olddefconfig &&

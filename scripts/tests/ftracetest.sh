@@ -157,7 +157,9 @@ judge() {	# off|on
 	if [ "$alone_here" = 3 ] && [ "$most" ] &&
 	   [ $((2 * $(grep -cx "$most" "$logs/here"))) -ge "$(wc -l <"$logs/here")" ] &&
 	   ! grep -vxFf "$logs/there" "$logs/here" >"$logs/new"; then
-		pass "$name"
+		varies=''
+		[ "$(sort -u "$logs/there" | wc -l)" = 1 ] || varies=' (varies without the series, too)'
+		pass "$name$varies"
 	else
 		fail "$name"
 	fi
@@ -172,6 +174,13 @@ asked=${asked%.tc*}
 if [ "$asked" ] && [ -f "$ftrace/test.d/$asked.tc" ]; then
 	asked=$asked.tc
 elif [ ! "$asked" ] || [ ! -d "$ftrace/test.d/$asked" ]; then
+	tests_of . | sed 's|^\./||' >"$logs/ftrace.all"
+	case $asked in
+	'' | event* | ftracetest*)	;;
+	*)
+		grep -q "^$asked" "$logs/ftrace.all" ||
+			{ fail "ftracetest: there is a test whose name begins with '$asked'"; exit; } ;;
+	esac
 	asked=$(cd "$ftrace/test.d" && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | sort)
 fi
 export TIMEOUT="${TIMEOUT:-1200}"

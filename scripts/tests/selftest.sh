@@ -71,7 +71,7 @@ defect_is_caught() (	# DEFECT
 	}
 	cat "$logs/selftest.out"
 	if ! grep -q '^not ok ' "$logs/selftest.out" && grep -q '^ok .* # SKIP ' "$logs/selftest.out"; then
-		sed -n 's/^ok .* # SKIP //p' "$logs/selftest.out" | head -n 1 >"$logs/cannot"
+		sed -n 's/^ok .* # SKIP //p' "$logs/selftest.out" | head -n 1 >"$cannot"
 		exit 1
 	fi
 	sed -n 's/^not ok [0-9]* - //p' "$logs/selftest.out" >"$logs/failed"
