@@ -164,13 +164,14 @@ need_space() {
 # Not in ccache/: for a day, objects went there that may have another binary in them than
 # what they include.
 use_ccache() {
+	rm -rf "$cache/ccache"
 	CCACHE_DIR=$cache/ccache-2 CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=5G
 	export CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR CCACHE_MAXSIZE
 }
 
-# ccache_for KERNEL: how it is called for this one. What has options of its own finds no
-# object of another kernel's; of the others, which differ in some symbols, many are the
-# same, but that is seen only after the preprocessor.
+# ccache_for KERNEL: how it is called for this one. These find next to no object of another
+# kernel's: in most of them something is different. Those of the others, which differ in
+# some symbols, are mostly the same, but that is seen only after the preprocessor.
 ccache_for() {
 	case $1 in
 	price* | i386 | debug | tools | kasan | rt)	echo "$top/scripts/cached" ;;

@@ -184,11 +184,11 @@ maintainers() (	# COMMIT
 	bad=0
 	rm -rf "$logs/maintainers.base" && mkdir "$logs/maintainers.base" &&
 	wgit checkout -q -f --detach base || exit 1
-	for file in $(wgit diff --name-only "$1^" "$1"); do
+	for file in $(wgit diff --name-only --no-renames --diff-filter=d "$1^" "$1"); do
 		[ ! -e "$file" ] || who "$file" | sort >"$logs/maintainers.base/$(echo "$file" | tr / -)"
 	done
 	wgit checkout -q -f --detach "$1" || exit 1
-	for file in $(wgit diff --name-only "$1^" "$1"); do
+	for file in $(wgit diff --name-only --no-renames --diff-filter=d "$1^" "$1"); do
 		of_base=$logs/maintainers.base/$(echo "$file" | tr / -)
 		if [ -e "$of_base" ]; then
 			[ -s "$of_base" ] || { echo "$file: nobody is told, not even linux-kernel"; exit 1; }

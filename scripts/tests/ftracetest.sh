@@ -27,11 +27,11 @@ tests_of() {
 
 # run_tests base|off|on JOB TIMES FILE|FOLDER...: what each test came to is in JOB/results
 run_tests() {
-	kernel=ftracetest events=$1 job=$2 times=$3
-	[ "$1" != base ] || kernel=ftracetest-base
+	kernel=ftracetest of=$src events=$1 job=$2 times=$3
+	[ "$1" != base ] || kernel=ftracetest-base of=$dir/src-base
 	shift 3
 	ended=0
-	make -s -C "$dir/$kernel" modules_install INSTALL_MOD_PATH="$dir/$kernel/modules" &&
+	kernel_make "$of" "$kernel" -s modules_install INSTALL_MOD_PATH="$dir/$kernel/modules" &&
 	guest "$kernel" "$job" -c 4 <<END || ended=$?
 mkdir -p /lib/modules /tmp/logs
 ln -s $dir/$kernel/modules/lib/modules/\$(uname -r) /lib/modules/
@@ -166,6 +166,13 @@ judge() {	# off|on
 	echo "# $said"
 }
 
+tests_of . | sed -n 's|^\./||; s/.*/events off: &\nevents on: &/p' >"$logs/ftrace.names"
+printf '%s\n' 'ftracetest without the series' 'ftracetest, events off' 'ftracetest, events on' \
+	>>"$logs/ftrace.names"
+only=${ONLY:-} awk '{ o = ENVIRON["only"]; if (substr($0, 1, length(o)) == o) found = 1 }
+	END { exit !found }' "$logs/ftrace.names" ||
+	{ fail "ftracetest: a test has a name that begins with '$ONLY'"; exit; }
+
 # ONLY may ask for a test or a folder, with the events off or on: the guests of these are
 # needed then
 asked=${ONLY:-}
@@ -174,13 +181,6 @@ asked=${asked%.tc*}
 if [ "$asked" ] && [ -f "$ftrace/test.d/$asked.tc" ]; then
 	asked=$asked.tc
 elif [ ! "$asked" ] || [ ! -d "$ftrace/test.d/$asked" ]; then
-	tests_of . | sed 's|^\./||' >"$logs/ftrace.all"
-	case $asked in
-	'' | event* | ftracetest*)	;;
-	*)
-		grep -q "^$asked" "$logs/ftrace.all" ||
-			{ fail "ftracetest: there is a test whose name begins with '$asked'"; exit; } ;;
-	esac
 	asked=$(cd "$ftrace/test.d" && find . -mindepth 1 -maxdepth 1 -type d | sed 's|^\./||' | sort)
 fi
 export TIMEOUT="${TIMEOUT:-1200}"
