@@ -13,8 +13,6 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 
-#include <asm/cpufeature.h>
-
 /* What a probe must not find as the interrupted context has left it */
 struct trap_guard {
 #ifdef CONFIG_KPROBES
@@ -41,14 +39,15 @@ static __always_inline void trap_guard_restore(struct trap_guard *guard)
 #endif
 
 /*
- * An ERETU that faults is a trap from kernel mode, but of a CPU that is in user mode
- * already for context tracking: irqentry_enter() does not make RCU watch it again.
- * Where IRET does, the fault is made one of user mode.
+ * A CPU may have left the kernel for context tracking, with nohz_full, and fault before
+ * it does: in an ERETU of FRED (where IRET faults, that is made a fault of user mode),
+ * or in what enters a guest, when a reboot has switched virtualization off. Of such a
+ * trap from kernel mode, irqentry_enter() does not make RCU watch again.
  */
 static __always_inline bool trap_guard_rcu_watches(void)
 {
 #if defined(CONFIG_CONTEXT_TRACKING_USER) && defined(CONFIG_CONTEXT_TRACKING_IDLE)
-	return !cpu_feature_enabled(X86_FEATURE_FRED) || rcu_is_watching_curr_cpu();
+	return rcu_is_watching_curr_cpu();
 #else
 	return true;
 #endif
