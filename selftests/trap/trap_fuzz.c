@@ -33,6 +33,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -78,7 +79,8 @@
 
 #define INSTANCES	4
 #define VECTORS		33
-#define OPERATIONS	40
+#define EVENT_PROBES	3
+#define OPERATIONS	64
 #define LAST		6		/* operations that a thread remembers */
 #define LINE		160
 #define MAX_PAGES	8
@@ -128,6 +130,7 @@ static unsigned long long seed;
 static bool verbose;
 static long page_size;
 static pid_t main_pid;
+static cpu_set_t allowed;		/* before anything was pinned */
 static const char *check_instance;
 
 /*
@@ -1133,17 +1136,9 @@ static int add_uprobe(struct thread *me)
 		      n, exe, probed_at + probes[n].offset);
 }
 
-/*
- * On the events themselves. Those of type "e" are a group of their own, and for the top
- * instance only: of one that is enabled in two, and disabled first where it was enabled
- * first, Linux 7.3 leaves a trigger behind.
- */
-static int add_event_probe(struct thread *me)
+static int add_function_probe(struct thread *me)
 {
 	static const char * const probes[] = {
-		"e:" NAME "_e/e0 trap.trap_entry v=$vector:u16 ip=$ip:x64",
-		"e:" NAME "_e/e1 pagefault.pagefault_exit o=$outcome:u16 if outcome > 1",
-		"e:" NAME "_e/e2 trap.trap_exit v=$vector:u16",
 		"t:" NAME "/t0 trap_entry", "t:" NAME "/t1 pagefault_exit",
 		"f:" NAME "/f0 handle_mm_fault", "f:" NAME "/f1 handle_mm_fault%return",
 	};
@@ -1157,8 +1152,6 @@ static const char * const probe_names[] = {
 	"k0", "k1", "k2", "k3", "k4", "k5", "u0", "u1", "u2", "t0", "t1", "f0", "f1",
 };
 
-static const char * const event_probe_names[] = { "e0", "e1", "e2" };
-
 static int remove_probe(struct thread *me)
 {
 	const char *name = probe_names[draw(me, ARRAY_SIZE(probe_names))];
@@ -1167,21 +1160,50 @@ static int remove_probe(struct thread *me)
 	return append(TRACING, "dynamic_events", "-:" NAME "/%s\n", name);
 }
 
+/*
+ * On the events themselves. They are a group of their own, and for the top instance
+ * only: of one that is enabled in two, and disabled first where it was enabled first,
+ * Linux 7.3 leaves a trigger behind.
+ */
+static int make_event_probe(unsigned int n)
+{
+	static const char * const probes[EVENT_PROBES] = {
+		"trap.trap_entry v=$vector:u16 ip=$ip:x64",
+		"pagefault.pagefault_exit o=$outcome:u16 if outcome > 1",
+		"trap.trap_exit v=$vector:u16",
+	};
+
+	return append(TRACING, "dynamic_events", "e:" NAME "_e/e%u %s\n", n, probes[n]);
+}
+
+static int add_event_probe(struct thread *me)
+{
+	const unsigned int n = draw(me, EVENT_PROBES);
+
+	note(me, "add event probe e%u", n);
+	return make_event_probe(n);
+}
+
+/* These two are drawn too rarely to wait until there happens to be one */
 static int switch_event_probe(struct thread *me)
 {
-	const char *name = event_probe_names[draw(me, ARRAY_SIZE(event_probe_names))];
+	const unsigned int n = draw(me, EVENT_PROBES);
+	const bool on = draw(me, 2);
 	char file[64];
 
-	snprintf(file, sizeof(file), "events/" NAME "_e/%s/enable", name);
-	return put_in(me, 0, file, draw(me, 2) ? "1" : "0");
+	note(me, "event probe e%u %s", n, on ? "on" : "off");
+	make_event_probe(n);
+	snprintf(file, sizeof(file), "events/" NAME "_e/e%u/enable", n);
+	return put(TRACING, file, "%d", on);
 }
 
 static int remove_event_probe(struct thread *me)
 {
-	const char *name = event_probe_names[draw(me, ARRAY_SIZE(event_probe_names))];
+	const unsigned int n = draw(me, EVENT_PROBES);
 
-	note(me, "remove probe %s", name);
-	return append(TRACING, "dynamic_events", "-:" NAME "_e/%s\n", name);
+	note(me, "remove event probe e%u", n);
+	make_event_probe(n);
+	return append(TRACING, "dynamic_events", "-:" NAME "_e/e%u\n", n);
 }
 
 static int switch_probe(struct thread *me)
@@ -1309,11 +1331,12 @@ static const struct operation {
 	{ SWITCHER, 10, "make_or_remove", make_or_remove },
 	{ SWITCHER, 10, "add_kprobe", add_kprobe },
 	{ SWITCHER, 5, "add_uprobe", add_uprobe },
-	{ SWITCHER, 5, "add_event_probe", add_event_probe },
+	{ SWITCHER, 5, "add_function_probe", add_function_probe },
+	{ SWITCHER, 3, "add_event_probe", add_event_probe },
 	{ SWITCHER, 10, "remove_probe", remove_probe },
 	{ SWITCHER, 10, "switch_probe", switch_probe },
 	{ SWITCHER, 3, "switch_event_probe", switch_event_probe },
-	{ SWITCHER, 2, "remove_event_probe", remove_event_probe },
+	{ SWITCHER, 3, "remove_event_probe", remove_event_probe },
 	{ SWITCHER, 2, "optimize_kprobes", optimize_kprobes },
 	{ SWITCHER, 10, "open_perf", open_perf },
 	{ OUTSIDE, 1, "raise_outside", raise_outside },
@@ -1511,12 +1534,13 @@ static char *state(void)
 		"events/pagefault/filter", "events/exceptions/enable", "events/exceptions/filter",
 	};
 	static const char * const of_event[] = { "enable", "filter", "trigger" };
-	size_t size = 0;
-	struct dirent *d;
 	char file[96], *text = NULL, *contents;
-	FILE *f = open_memstream(&text, &size);
+	struct dirent *d;
+	size_t size = 0;
+	FILE *f;
 	DIR *dir;
 
+	f = open_memstream(&text, &size);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		contents = get(TRACING, files[i]);
 		fprintf(f, "%s: %s\n", files[i], contents ? contents : "none");
@@ -1801,6 +1825,8 @@ static bool counts_exactly(void)
 			pin(i * cpus() / CHECK_TRAPS);
 		signals += raise_user_trap(t, NULL) == 1;
 	}
+	/* The threads of the next round inherit it */
+	sched_setaffinity(0, sizeof(allowed), &allowed);
 	trace_off(check_instance);
 	f = open_trace(check_instance, -1);
 	while (next_event(f, &e)) {
@@ -2098,6 +2124,7 @@ static void set_up(unsigned long long limit)
 	if (ARRAY_SIZE(operations) > OPERATIONS)
 		ksft_exit_fail_msg("no room to count all operations\n");
 	page_size = sysconf(_SC_PAGESIZE);
+	sched_getaffinity(0, sizeof(allowed), &allowed);
 	main_pid = getpid();
 	prctl(PR_SET_NAME, NAME "_main");
 	set_up_user_traps();
