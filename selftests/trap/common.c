@@ -376,6 +376,61 @@ int breakpoint(uint64_t address, bool kernel)
 	return fd;
 }
 
+/* Where the interrupts of devices go, before a monitor of QEMU is asked for something */
+static struct interrupt {
+	int number;
+	char *cpus;
+} interrupts[64];
+static bool interrupts_moved;
+static pid_t interrupts_of;
+
+static void save_interrupts(void)
+{
+	struct interrupt *i = interrupts;
+	struct dirent *irq;
+	char file[300];
+	DIR *dir;
+
+	dir = opendir("/proc/irq");
+	while (dir && (irq = readdir(dir)) && i < interrupts + ARRAY_SIZE(interrupts) - 1) {
+		snprintf(file, sizeof(file), "%s/smp_affinity_list", irq->d_name);
+		i->cpus = get("/proc/irq", file);
+		if (i->cpus)
+			i++->number = atoi(irq->d_name);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Keep them, the monitor's among them, off CPU 0 */
+static void move_interrupts(void)
+{
+	char file[64];
+
+	if (interrupts_moved)
+		return;
+	interrupts_moved = true;
+	for (struct interrupt *i = interrupts; i->cpus; i++) {
+		snprintf(file, sizeof(file), "%d/smp_affinity_list", i->number);
+		put("/proc/irq", file, "%d", cpus() - 1);
+	}
+}
+
+/* restore_interrupts - Let them go where they went before a monitor was opened */
+void restore_interrupts(void)
+{
+	char file[64];
+
+	/* Not when a child ends; it may be one that has moved them */
+	if (getpid() != interrupts_of)
+		return;
+	interrupts_moved = false;
+	for (struct interrupt *i = interrupts; i->cpus; i++) {
+		snprintf(file, sizeof(file), "%d/smp_affinity_list", i->number);
+		put("/proc/irq", file, "%s", i->cpus);
+	}
+}
+
 /* start - Print the header, and see that the events and the CPUs are there */
 void start(void)
 {
@@ -390,6 +445,11 @@ void start(void)
 	for (int cpu = 0; cpu < cpus(); cpu++)
 		if (!CPU_ISSET(cpu, &allowed))
 			ksft_exit_skip("CPU %d is offline or not allowed\n", cpu);
+	if (getenv("QEMU_MONITOR")) {
+		save_interrupts();
+		interrupts_of = getpid();
+		atexit(restore_interrupts);
+	}
 }
 
 /* cpus - How many CPUs are online; start() sees that their numbers have no gaps */
@@ -449,22 +509,6 @@ int wait_for_pages(void *p, size_t size)
 		return -1;
 	}
 	return fd;
-}
-
-/* Keep the interrupts of devices, the monitor's among them, off CPU 0 */
-static void move_interrupts(void)
-{
-	struct dirent *irq;
-	char file[300];
-	DIR *dir;
-
-	dir = opendir("/proc/irq");
-	while (dir && (irq = readdir(dir))) {
-		snprintf(file, sizeof(file), "%s/smp_affinity_list", irq->d_name);
-		put("/proc/irq", file, "%d", cpus() - 1);
-	}
-	if (dir)
-		closedir(dir);
 }
 
 /*

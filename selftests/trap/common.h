@@ -80,6 +80,7 @@ int cpus(void);
 char *new_pages(size_t size);
 int wait_for_pages(void *p, size_t size);
 int open_monitor(void);
+void restore_interrupts(void);
 bool monitor_command(int fd, const char *fmt, ...) __printf(2, 3);
 bool on_qemu_monitor(const char *fmt, ...) __printf(1, 2);
 bool machine_check_from_qemu(void);
