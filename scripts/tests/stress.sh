@@ -70,8 +70,8 @@ done
 [ "$each" -ge 60 ] || skip 'stress: each scenario has a minute' "SECONDS_EACH=$each asks for less"
 kernels "${STRESS_KERNEL:-kasan}"
 
-# A quarter more for the warm-up, and what memory takes until it has settled
-export TIMEOUT="${TIMEOUT:-$((900 + $# * (each * 5 / 4 + 240)))}"
+# Four times that, if it is slow, the warm-up, and what memory takes until it has settled
+export TIMEOUT="${TIMEOUT:-$((900 + $# * (each * 5 + 240)))}"
 group=${ONLY:-stress}
 check 'stress: the guest boots and runs all that was asked for' run_stress "$@"
 [ -f "$job/tap" ] || exit 0
