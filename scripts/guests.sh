@@ -89,7 +89,7 @@ guest() {
 	shift 2
 	# identify_cpu() forgets for a moment that there are five levels of page tables, and
 	# KASAN takes what an interrupt reads then for a wild access: that is the code of the base
-	[ "$kernel" != kasan ] || set -- -m max,vendor=GenuineIntel,la57=off "$@"
+	[ "$kernel" != kasan ] || set -- -f la57=off "$@"
 	rm -rf "$job" && mkdir -p "$job" &&
 	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1 TMPDIR=/disk'; cat; } >"$job/run" &&
 	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
