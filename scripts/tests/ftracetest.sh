@@ -171,7 +171,7 @@ printf '%s\n' 'ftracetest without the series' 'ftracetest, events off' 'ftracete
 	>>"$logs/ftrace.names"
 only=${ONLY:-} awk '{ o = ENVIRON["only"]; if (substr($0, 1, length(o)) == o) found = 1 }
 	END { exit !found }' "$logs/ftrace.names" ||
-	{ fail "ftracetest: a test has a name that begins with '$ONLY'"; exit; }
+	{ fail 'ftracetest: the name of a test begins so'; echo "# ONLY='$ONLY'"; exit; }
 
 # ONLY may ask for a test or a folder, with the events off or on: the guests of these are
 # needed then
