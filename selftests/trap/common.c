@@ -77,6 +77,15 @@ int append(const char *dir, const char *file, const char *fmt, ...)
 	return ret;
 }
 
+/* Memory with its pages: the kernel does not fault when it writes there, to be counted */
+static char *grow(char *text, size_t from, size_t to)
+{
+	text = realloc(text, to);
+	if (text)
+		explicit_bzero(text + from, to - from);
+	return text;
+}
+
 /* get - What is in a file, for the caller to free; NULL if it cannot be read */
 char *get(const char *dir, const char *file)
 {
@@ -89,12 +98,12 @@ char *get(const char *dir, const char *file)
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return NULL;
-	text = malloc(room);
+	text = grow(NULL, 0, room);
 	while (text && (n = read(fd, text + size, room - size - 1)) > 0) {
 		size += n;
 		if (size == room - 1) {
+			text = grow(text, room, 2 * room);
 			room *= 2;
-			text = realloc(text, room);
 		}
 	}
 	close(fd);

@@ -36,7 +36,6 @@
 #include "common.h"
 
 #define ROUNDS		100
-#define PF_WRITE	0x2		/* error code of a page fault */
 #define MANY_ROUNDS	100000
 #define STEPS		50
 #define STRESS_SECONDS	10
@@ -260,30 +259,21 @@ static void test_pagefault(void)
 	munmap(memory, size);
 }
 
-/*
- * What the histogram of an event has: the hits of #BP of user mode, and those of kernel
- * mode, which are of probes. But no probe writes to user memory, as the kernel does for
- * who reads the histogram.
- */
-static int hist_count(const char *event, int *nested)
+/* The hitcount of a vector in a histogram over vector and user_mode */
+static int hist_count(const char *event, unsigned int vector, bool user)
 {
-	unsigned int vector, error_code, user;
-	char file[64], *text;
-	int hits, sum = 0;
+	unsigned int v, u;
+	char file[64];
+	int n, sum = 0;
+	char *text;
 
 	snprintf(file, sizeof(file), "events/trap/%s/hist", event);
 	text = get(instance, file);
-	for (char *at = text; at && (at = strstr(at, "{ vector:")); at++) {
-		if (sscanf(at, "{ vector: %u, error_code: %u, user_mode: %u } hitcount: %d",
-			   &vector, &error_code, &user, &hits) != 4)
-			continue;
-		if (user)
-			sum += vector == BP ? hits : 0;
-		else
-			ksft_print_msg("%s: %.*s\n", event, (int)strcspn(at, "\n"), at);
-		if (!user && !(vector == PF && error_code & PF_WRITE))
-			*nested += hits;
-	}
+	for (char *at = text; at && (at = strstr(at, "{ vector:")); at++)
+		if (sscanf(at, "{ vector: %u, user_mode: %u } hitcount: %d",
+			   &v, &u, &n) == 3 &&
+		    u == user && (vector == v || vector == -1U))
+			sum += n;
 	free(text);
 	return sum;
 }
@@ -298,7 +288,7 @@ static bool hist_triggers(const char *instance, bool on)
 
 		snprintf(file, sizeof(file), "events/trap/%s/trigger", events[i]);
 		done &= !put(instance, file,
-			     "%shist:keys=vector,error_code,user_mode if common_pid == %d",
+			     "%shist:keys=vector,user_mode if common_pid == %d",
 			     on ? "" : "!", getpid());
 	}
 	return done;
@@ -323,8 +313,9 @@ static void test_many(void)
 	for (int i = 0; i < MANY_ROUNDS; i++)
 		raise_bp();
 	trace_off(instance);
-	o.entries = hist_count("trap_entry", &o.nested);
-	o.exits = hist_count("trap_exit", &o.nested);
+	o.entries = hist_count("trap_entry", BP, true);
+	o.exits = hist_count("trap_exit", BP, true);
+	o.nested = hist_count("trap_entry", -1U, false) + hist_count("trap_exit", -1U, false);
 	o.suppressed = suppressed() - before;
 	hist_triggers(instance, false);
 	option(instance, "userstacktrace", false);

@@ -58,7 +58,7 @@
  * read twice, may differ; and how long it may take to settle.
  */
 #define PART_ALLOWED	256
-#define MEMORY_ALLOWED	2048
+#define MEMORY_ALLOWED	1024
 #define MEMORY_NOISE	128
 /* So many times that where KASAN and kmemleak keep some of each process, and tell of leaks */
 #define KEPT_BY_DEBUG	8
