@@ -13,6 +13,8 @@
 kernels ftracetest ftracetest-base
 
 ftrace=$dir/src-base/tools/testing/selftests/ftrace
+# The one program of these tests
+gcc -O2 -static -o "$ftrace/poll" "$ftrace/poll.c"
 instance=/sys/kernel/tracing/instances/kept_on
 tab=$(printf '\t')
 
@@ -116,14 +118,13 @@ verdicts() {
 	: >"$logs/$1.alone"
 	if [ "$alone" ]; then
 		# shellcheck disable=SC2086 # a list
-		run_tests base "$logs/ftrace.base.alone" 3 $alone >"$logs/base.alone.log" 2>&1 || true
-		group=${ONLY:-}
+		run_tests base "$logs/ftrace.$1.alone.base" 3 $alone >"$logs/$1.alone.base.log" 2>&1 || true
+		group=${ONLY:-ftracetest, events $1}
 		# shellcheck disable=SC2086 # a list
 		check "ftracetest, events $1, some again" run_tests "$1" "$logs/ftrace.$1.alone" 3 $alone
 		group=''
-		for kind in base "$1"; do
-			cp "$logs/ftrace.$kind.alone/results" "$logs/$kind.alone"
-		done
+		cp "$logs/ftrace.$1.alone.base/results" "$logs/base.alone"
+		cp "$logs/ftrace.$1.alone/results" "$logs/$1.alone"
 	fi
 	while IFS=$tab read -r test of_base result <&3; do
 		name="events $1: $test"
@@ -188,7 +189,7 @@ group=${ONLY:-}
 check 'ftracetest without the series' run_all base
 for events_are in off on; do
 	case $events_are:${ONLY:-} in
-	off:'events on'* | on:'events off'*)
+	off:*'events on'* | on:*'events off'*)
 		continue ;;
 	esac
 	group=${ONLY:-}

@@ -229,7 +229,7 @@ printed() {
 
 need lttng babeltrace2 modprobe patch
 check 'lttng: patches/lttng-modules is what the sources give' lttng_patches
-check 'lttng: checkpatch' lttng_style
+! have "$licences" 'lttng: checkpatch' || check 'lttng: checkpatch' lttng_style
 group=lttng
 check 'lttng: git am takes the patches' lttng_am "$lttng_git"
 if [ "$(basename "$lttng_git" .git)" = "$lttng_version" ]; then

@@ -6,6 +6,7 @@
 
 kernels guest
 loads=${LOADS:-1000}
+repeat_with="LOADS=$loads"
 module=$dir/sample/trap_count.ko
 raise=$logs/raise
 reload=$logs/reload
