@@ -87,9 +87,10 @@ passes() {	# TAP
 }
 
 # An NMI that waits for the end of another one leaves a frame on the NMI's stack which
-# the guess unwinder takes for the way to that very stack: it says so, once. And when a
-# function returns, the place of a graph tracer that saw it begin may be a fprobe's by then,
-# which finds no data, and says so, once
+# the guess unwinder takes for the way to that very stack: it says so, once. And fgraph.c
+# reads twice which tracer there is, when a function begins: where a fprobe comes in between,
+# it is told of a return without its data, and says so, once. The base does so in a minute,
+# if function_graph and a probe of vfs_read%return are switched on and off all the time
 clean_console() {	# CONSOLE
 	awk '/WARNING: stack recursion on stack type 6/ && !recursion++ { next }
 		/WARNING: .* at fprobe_return\+/ && !fprobe++ { next }
