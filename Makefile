@@ -28,7 +28,7 @@ help:		## this list
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
 	@echo "  ROUNDS=N, TRAPS=N     bench: how often each is measured, how many traps at a time"
-	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on which kernel (kasan)"
+	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FUZZ_SECONDS=N        fuzz: for how long (300), FUZZ_SEED=N as that seed says, FUZZ_KERNEL=NAME (kasan)"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
 	@echo "  LOADS=N               sample: how often the module is loaded (1000)"
