@@ -34,7 +34,7 @@ allmodconfig() (
 		tail -n 5 "$logs/allmodconfig.make"
 		exit 1
 	fi
-	! grep -E 'warning:|error:' "$logs/allmodconfig.make"
+	! grep -iE 'warning:|error:' "$logs/allmodconfig.make"
 	status=$?
 	rm -rf "$out"
 	exit $status

@@ -88,9 +88,9 @@ passes() {	# TAP
 
 # An NMI that waits for the end of another one leaves a frame on the NMI's stack which
 # the guess unwinder takes for the way to that very stack: it says so, once. And fgraph.c
-# reads twice which tracer there is, when a function begins: where a fprobe comes in between,
-# it is told of a return without its data, and says so, once. The base does so in a minute,
-# if function_graph and a probe of vfs_read%return are switched on and off all the time
+# reads twice which tracer there is, when a function begins as when it returns: where a fprobe
+# comes in between, it is told of a return without its data, and says so, once. The base does
+# so in a minute, if function_graph and a probe of vfs_read%return are switched all the time
 clean_console() {	# CONSOLE
 	awk '/WARNING: stack recursion on stack type 6/ && !recursion++ { next }
 		/WARNING: .* at fprobe_return\+/ && !fprobe++ { next }

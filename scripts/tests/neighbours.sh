@@ -6,8 +6,8 @@
 # upstream's. The cache has of them the files that the series changes. Where a patch
 # does not apply, its side of the conflict is taken, and the next one follows: so all
 # the places are told that want a hand, each once. arch-x86-hooks/BASE/neighbours/X.Y
-# has those that are known: none is to be new, and none to be gone. Of a kernel that
-# Debian has got since, they are told.
+# has those that are known, or none: none is to be new, and none to be gone. Of a kernel
+# without such a list, which Debian has got since, they are told.
 
 # shellcheck source=scripts/archive.sh
 . "$top/scripts/archive.sh"

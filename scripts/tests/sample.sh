@@ -4,9 +4,9 @@
 #
 # LOADS=1000: how many times it is loaded and unloaded.
 
-kernels guest
 loads=${LOADS:-1000}
 repeat_with="LOADS=$loads"
+kernels guest
 module=$dir/sample/trap_count.ko
 raise=$logs/raise
 reload=$logs/reload

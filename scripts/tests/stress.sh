@@ -94,7 +94,6 @@ stress() {	# SCENARIO...
 	if grep -qx CONFIG_DEBUG_KMEMLEAK=y "$dir/$on/.config"; then
 		check "stress on $on: kmemleak finds nothing" no_leaks
 	fi
-	group=''
 }
 
 given=${TIMEOUT:-}
@@ -104,6 +103,5 @@ for on in ${STRESS_KERNEL:-kasan debug}; do
 	for scenario in $scenarios; do
 		! asked_for "$scenario" || set -- "$@" "$scenario"
 	done
-	[ $# = 0 ] || stress "$@"
+	[ $# = 0 ] || (stress "$@")
 done
-unset TIMEOUT

@@ -40,7 +40,7 @@ shell_scripts() (
 spelling() (
 	# These are words of the kernel, around our hunks
 	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
-		.ci Documentation selftests scripts include-trace-events arch-x86-hooks lttng-modules \
+		.ci/run Documentation selftests scripts include-trace-events arch-x86-hooks lttng-modules \
 		samples patches bench
 )
 kernel_doc() (

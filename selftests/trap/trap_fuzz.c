@@ -994,13 +994,13 @@ static int set_tracer(struct thread *me)
  * filter was refused. With a kprobe in the ring buffer and stack traces, a tracer of
  * what walks the stack is busy for hours, in a single trap.
  */
-#define SOME_FUNCTIONS	"*fault* *trap* ring_buffer_*"
+#define SOME_FUNCTIONS	"*fault*"
 
 static int set_functions(struct thread *me)
 {
 	static const char * const functions[] = {
-		"*fault*", "*trap*", "ring_buffer_*", "do_*", "handle_mm_fault", "force_sig*",
-		SOME_FUNCTIONS,
+		SOME_FUNCTIONS, "*trap*", "ring_buffer_*", "do_*", "handle_mm_fault",
+		"force_sig*",
 	};
 	/*
 	 * Never all that one of these has: Linux 7.3 takes what is left of such a
