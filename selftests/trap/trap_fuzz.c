@@ -1009,13 +1009,16 @@ static int set_functions(struct thread *me)
 	static const char * const without[] = {
 		"*_fault_*", "*trap_*", "ring_buffer_read*", "do_sys*", "force_sig_fault*",
 	};
+	const bool some = draw(me, 3);
+	const char *pattern;
 	int ret;
 
-	pthread_mutex_lock(&tracer_mutex);
-	if (draw(me, 3))
-		ret = put_anywhere(me, "set_ftrace_filter", functions[draw(me, ARRAY_SIZE(functions))]);
+	if (some)
+		pattern = functions[draw(me, ARRAY_SIZE(functions))];
 	else
-		ret = put_anywhere(me, "set_ftrace_notrace", without[draw(me, ARRAY_SIZE(without))]);
+		pattern = without[draw(me, ARRAY_SIZE(without))];
+	pthread_mutex_lock(&tracer_mutex);
+	ret = put_anywhere(me, some ? "set_ftrace_filter" : "set_ftrace_notrace", pattern);
 	pthread_mutex_unlock(&tracer_mutex);
 	return ret;
 }
