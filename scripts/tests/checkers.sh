@@ -30,10 +30,12 @@ without_module_info() {
 	done
 }
 
-# Lines without their place, and without the length of a text, in an order of their own.
+# Lines without their place and the places that they name ("preceding lock on line 5383"),
+# and without the length of a text, in an order of their own.
 # What is said of a header is said once for each file that includes it
 normal() {
-	sed "s|$work/src/||g; s/:[0-9][0-9]*\(:[0-9]*\)\{0,1\}/:/g; s/[0-9]*-character/N-character/" |
+	sed "s|$work/src/||g; s/:[0-9][0-9]*\(:[0-9]*\)\{0,1\}/:/g; s/\(lines*\) [0-9][0-9]*/\1 N/g
+		s/[0-9]*-character/N-character/" |
 		awk '/\.c:/ || !told[$0]++' | sort
 }
 
