@@ -21,7 +21,10 @@ DEFINE_PER_CPU(struct task_struct *, trap_trace_busy);
 /* Number of events that the guard suppressed. */
 DEFINE_PER_CPU(unsigned long, trap_trace_suppressed);
 
-/* On while any event is registered that uses the guard. */
+/*
+ * On while any event is registered that uses the guard. It is off a moment before
+ * the last event is: an NMI or #MC that hits a probe then does not lift the guard.
+ */
 DEFINE_STATIC_KEY_FALSE(trap_trace_key);
 
 int trap_trace_reg(void)
