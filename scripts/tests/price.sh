@@ -45,8 +45,19 @@ on_is_seen() {
 	prices price "$logs/price-on" pagefault_exit && ! off "$logs/price-on/prices"
 }
 
+# A rate that no CPU comes to: trap_price says that it was not measured, and fails
+failure_is_seen() {
+	guest price "$logs/price-fails" -n -c 1 <<EOF || return 1
+TMPDIR=/tmp $tests/trap_price -n 1000 -e 1000000000 off >/job/lines
+EOF
+	cat "$logs/price-fails/lines"
+	[ "$(cat "$logs/price-fails/status")" = 1 ] &&
+	grep -q '^fail	off	rate	.* page faults a second, not 1000000000$' "$logs/price-fails/lines"
+}
+
 group=price
 check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" off
 check 'price: and with it' prices price "$logs/price" off
 check 'price: off is next to nothing' off "$logs/price/prices"
 check 'price: on is seen' on_is_seen
+check 'price: a failure to measure is seen' failure_is_seen

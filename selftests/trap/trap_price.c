@@ -16,10 +16,13 @@
  *	bytes	WAY	KIND	BYTES	of a trap, in the buffer that the way records to
  *	hits	WAY	KIND	HITS	of the recursion guard, for each trap
  *	scale	WAY	THREADS	ROUND	MEAN
- *	section	WAY	KIND	NUMBER	TRAPS	(-m) a number of scripts/count.c
+ *	section	WAY	KIND	NUMBER	TRAPS	(-m) begins with the next MARK(0)
  *	rate	WAY	ASKED	TAKEN	MEAN	EVENTS	LOST
  *	skip	WAY	KIND	WHY	KIND is "-" for all
  *	fail	WAY	KIND	WHY
+ *
+ * It ends with 1 if there is a "fail": what could not be measured, or is not what it is
+ * taken for. It has no opinion on the figures.
  *
  * MEAN is of a round, with all that happens meanwhile, the timer's interrupts for one;
  * MEDIAN is the one of its traps. What reading the clock takes is not in them. The mean
@@ -38,6 +41,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -80,8 +84,8 @@ static unsigned int ticks[MAX_TRAPS];
 static char *only;
 
 /*
- * Marks for a plugin of QEMU that counts what is executed, and what is written to: a
- * section begins, to be counted from here, to here. They do nothing else anywhere.
+ * Marks, which do nothing. An emulator that counts what is executed and what is written
+ * to can know by them when: 0 begins a section, 1 begins to count, and 2 ends it.
  */
 #ifdef __x86_64__
 #define MARK_AT		"(%%rax)"
@@ -91,7 +95,20 @@ static char *only;
 #define MARK(n)		({ asm volatile("nopl 0x7072690" #n MARK_AT : : : "memory"); })
 
 static int section;
-static bool tell_sections;
+static bool tell_sections, failed;
+
+static __printf(3, 4)
+void print_fail(const char *way, const char *kind, const char *why, ...)
+{
+	va_list args;
+
+	printf("fail\t%s\t%s\t", way, kind);
+	va_start(args, why);
+	vprintf(why, args);
+	va_end(args);
+	putchar('\n');
+	failed = true;
+}
 
 static void new_section(const char *way, const char *kind, int n)
 {
@@ -545,8 +562,7 @@ static void check_faults(const struct way *w, const struct kind *k,
 				     after.ru_minflt - before->ru_minflt;
 	if (k->sort == FAULTS &&
 	    (faults < traps || faults > traps + traps / 100 + 20))
-		printf("fail\t%s\t%s\t%ld page faults of this kind, not %d\n", w->name,
-		       k->name, faults, traps);
+		print_fail(w->name, k->name, "%ld page faults of this kind, not %d", faults, traps);
 }
 
 static void measure(const struct way *w, const struct kind *k)
@@ -573,7 +589,7 @@ static void measure(const struct way *w, const struct kind *k)
 	}
 	new_section("-", "-", 0);
 	if (buffer_stat(TRACING, "overrun: "))
-		printf("fail\t%s\t%s\t%s\n", w->name, k->name, "the ring buffer is too small");
+		print_fail(w->name, k->name, "the ring buffer is too small");
 	if (!w->command && w->settings[0].file && k->sort != WALKS)
 		print_bytes(w, k);
 	if (k->sort == WALKS)
@@ -621,8 +637,8 @@ static bool turn_on(const struct way *w)
 		ret = set(&w->settings[i], w->settings[i].on);
 		if (!ret)
 			continue;
-		printf("fail\t%s\t-\t%s to %s: %s\n", w->name, w->settings[i].on,
-		       w->settings[i].file, strerror(-ret));
+		print_fail(w->name, "-", "%s to %s: %s", w->settings[i].on,
+			   w->settings[i].file, strerror(-ret));
 		turn_off(w, i);
 		return false;
 	}
@@ -644,8 +660,8 @@ static bool has_ended(const struct way *w)
 
 	if (waitpid(beside, &status, WNOHANG) != beside)
 		return false;
-	printf("fail\t%s\t-\t%s ended with status %d\n", w->name, w->program,
-	       WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	print_fail(w->name, "-", "%s ended with status %d", w->program,
+		   WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	print_log();
 	return true;
 }
@@ -688,7 +704,7 @@ static bool start_beside(const struct way *w)
 		}
 		usleep(100000);
 	}
-	printf("fail\t%s\t-\tit does not begin\n", w->name);
+	print_fail(w->name, "-", "it does not begin");
 	print_log();
 	kill(-beside, SIGKILL);
 	waitpid(beside, NULL, 0);
@@ -705,7 +721,7 @@ static void end_beside(const struct way *w, unsigned long traps_recorded)
 	kill(-beside, SIGINT);
 	waitpid(beside, &status, 0);
 	if (WIFSIGNALED(status) ? WTERMSIG(status) != SIGINT : WEXITSTATUS(status)) {
-		printf("fail\t%s\t-\t%s ended with status 0x%x\n", w->name, w->program, status);
+		print_fail(w->name, "-", "%s ended with status 0x%x", w->program, status);
 		print_log();
 	}
 	if (!stat(record, &st) && traps_recorded)
@@ -844,8 +860,7 @@ static void measure_rate(const struct way *w, const char *asked)
 		kill(reader, SIGKILL);
 		waitpid(reader, &status, 0);
 		if (!WIFSIGNALED(status))
-			printf("fail\t%s\trate\t%s\n", w->name,
-			       "the ring buffer cannot be read");
+			print_fail(w->name, "rate", "the ring buffer cannot be read");
 	}
 	events = buffer_stat(TRACING, "entries: ") + buffer_stat(TRACING, "read events: ");
 	lost = buffer_stat(TRACING, "overrun: ") + buffer_stat(TRACING, "dropped events: ");
@@ -853,12 +868,11 @@ static void measure_rate(const struct way *w, const char *asked)
 	       (int)strcspn(asked, ","), asked, taken,
 	       (double)total / n - overhead().median, events, lost);
 	if (rate && (taken < rate * 0.98 || taken > rate * 1.02))
-		printf("fail\t%s\trate\t%.0f page faults a second, not %lu\n", w->name,
-		       taken, rate);
+		print_fail(w->name, "rate", "%.0f page faults a second, not %lu", taken, rate);
 	/* Each has at least one, of those that can be read and those that were lost */
 	if (w->settings[0].file ? events + lost < n : events + lost > 0)
-		printf("fail\t%s\trate\t%.0f events and %.0f lost of %d page faults\n",
-		       w->name, events, lost, n);
+		print_fail(w->name, "rate", "%.0f events and %.0f lost of %d page faults", events,
+			   lost, n);
 	must(put(TRACING, "tracing_on", "1"), "tracing_on");
 }
 
@@ -1024,5 +1038,5 @@ int main(int argc, char **argv)
 		take_way(find_way(argv[i]), nthreads, rates);
 
 	rmdir(SECOND);
-	return KSFT_PASS;
+	return failed ? KSFT_FAIL : KSFT_PASS;
 }
