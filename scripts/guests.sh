@@ -5,14 +5,17 @@
 
 tests=$build/kselftest/trap
 
-# build_kernel NAME: of the source without the series, if the name ends in "-base".
+# build_kernel NAME: of the source without the series, if the name ends in "-base". One
+# that runs the kselftest gets the test module, and so does clang's, for its warnings.
 # Another part may want the same kernel at the same time
 build_kernel() {
 	(
 		flock 8
 		case $1 in
 		*-base)	work_tree "$dir/src-base" base && "$top/scripts/build" "$dir/src-base" "$1" ;;
-		*)	"$top/scripts/build" "$src" "$1" ;;
+		price | ftracetest | built/[!c]*)
+			"$top/scripts/build" "$src" "$1" ;;
+		*)	"$top/scripts/build" -t "$src" "$1" ;;
 		esac
 	) 8>>"$dir/$1.lock"
 }
@@ -82,6 +85,12 @@ takes_modules() {
 	kernel_make "$src" "$1" modules_prepare
 }
 
+# put_kernel NAME JOB: the kernel and, if it has one, the test module, which init loads
+put_kernel() {
+	"$top/scripts/boot" -k "$dir/$1" "$2" &&
+	{ [ ! -f "$dir/$1/trap_test.ko" ] || cp "$dir/$1/trap_test.ko" "$2"; }
+}
+
 # guest NAME JOB OPTION...: boot the kernel NAME, with the commands of stdin for
 # a job
 guest() {
@@ -92,7 +101,7 @@ guest() {
 	[ "$kernel" != kasan ] || set -- -f la57=off "$@"
 	rm -rf "$job" && mkdir -p "$job" &&
 	{ echo '#!/bin/sh'; echo 'export QEMU_MONITOR=/dev/ttyS1 TMPDIR=/disk'; cat; } >"$job/run" &&
-	chmod +x "$job/run" && "$top/scripts/boot" -k "$dir/$kernel" "$job" &&
+	chmod +x "$job/run" && put_kernel "$kernel" "$job" &&
 	"$top/scripts/boot" "$@" "$job"
 }
 

@@ -12,6 +12,8 @@
  * /job stays on the host. A disk, if there is one, is at /disk. "interactive" on the
  * kernel's command line gives the job the console for a controlling terminal.
  *
+ * The module /job/trap_test.ko is loaded before the job, if it is there.
+ *
  * As /job/run itself, for a guest that cannot run the host's shell, it runs the
  * programs that are listed in /job/tests, a line each, and puts what they print
  * into /job/tap.
@@ -31,6 +33,7 @@
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -122,6 +125,17 @@ static void mount_all(void)
 	symlink("/proc/self/fd/0", "/new/dev/stdin");
 	symlink("/proc/self/fd/1", "/new/dev/stdout");
 	symlink("/proc/self/fd/2", "/new/dev/stderr");
+}
+
+static void load_test_module(void)
+{
+	int fd = open("/job/trap_test.ko", O_RDONLY);
+
+	if (fd < 0 && errno == ENOENT)
+		return;
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		perror("init: /job/trap_test.ko");
+	close(fd);
 }
 
 static void start_job(int interactive)
@@ -235,6 +249,7 @@ int main(int argc, char **argv)
 		die("/");
 	sethostname("trap-guest", strlen("trap-guest"));
 	loopback_up();
+	load_test_module();
 	setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
 
 	job = fork();

@@ -31,7 +31,7 @@ breaks() {	# WORDS
 
 fails_as_expected() {	# DIFF
 	program=$(sed -n 's/^# program: //p' "$1")
-	"$top/scripts/build" "$src" &&
+	"$top/scripts/build" -t "$src" &&
 	run_programs guest "$logs/control.hook" "${program:-trap_events}" || return 1
 	results_of "$logs/control.hook" && all_there "$logs/control.hook" 1 || return 1
 	sed -n 's/^# fails: //p' "$1" | sort >"$logs/expected"
@@ -107,7 +107,7 @@ for control in "$hooks"/controls/*.diff; do
 		check "control: $of, and exactly its tests fail" fails_as_expected "$control"
 	else
 		sed -n 's/^# without \([a-z]*\)\(, alone\)\{0,1\}: \(.*\)/\1 \2\3/p' "$control" >"$logs/switches"
-		check "control: $of builds" "$top/scripts/build" "$src"
+		check "control: $of builds" "$top/scripts/build" -t "$src"
 		check "control: $of, with nothing left out all is well" nothing_left_out
 		last_alone=''
 		while read -r part what <&3; do

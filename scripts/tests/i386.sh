@@ -13,7 +13,7 @@ programs_32() {	# JOB PROGRAM...
 	for program in "$@"; do
 		echo "$tests/${program%_32}_32"
 	done >"$job/tests" &&
-	"$top/scripts/boot" -k "$dir/i386" "$job" && cp "$job/init" "$job/run"
+	put_kernel i386 "$job" && cp "$job/init" "$job/run"
 }
 
 export TIMEOUT="${TIMEOUT:-900}"

@@ -3,12 +3,10 @@
 # style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling
 
 checkpatch() (
-	# MAINTAINERS has the folder of the file that the patch for the filters adds; and
-	# <linux/nmi.h> has what <asm/nmi.h> has in some configurations only
+	# MAINTAINERS has the folder of the file that the patch for the filters adds
 	patch=$patches/$1
 	case $1 in
 	*-tracing-Accept-*)	set -- --ignore FILE_PATH_CHANGES ;;
-	*-Add-debugfs-files-*)	set -- --ignore ARCH_INCLUDE_LINUX ;;
 	*)			set -- ;;
 	esac
 	# The kernel's own python scripts want Debian's python
@@ -19,7 +17,7 @@ checkpatch() (
 	[ ! -s "$logs/cp.out" ] && [ $status = 0 ]
 )
 checkpatch_programs() (
-	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts -name '*.[ch]' -exec \
+	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts tests -name '*.[chS]' -exec \
 		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
 		--show-types -f {} + >"$logs/cp.programs"
 	status=$?
@@ -41,7 +39,7 @@ spelling() (
 	# These are words of the kernel, around our hunks
 	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
 		.ci/run Documentation selftests scripts include-trace-events arch-x86-hooks lttng-modules \
-		samples patches bench
+		samples patches bench tests
 )
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \
@@ -122,7 +120,7 @@ check_with() {
 for file in $(list "$patches/series"); do
 	check_with "$licences" "checkpatch --strict: ${file%.patch}" checkpatch "$file"
 done
-check_with "$licences" 'checkpatch --strict on the programs of scripts/' checkpatch_programs
+check_with "$licences" 'checkpatch --strict on the programs of scripts/ and tests/' checkpatch_programs
 check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
 check 'SPDX in every file' spdx

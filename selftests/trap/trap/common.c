@@ -2,7 +2,7 @@
 /*
  * What the tests of the trap and page fault trace events share: tracing
  * instances of their own, what is in the trace, traps in kernel mode by
- * CONFIG_X86_TRAP_TEST, and those from outside by the monitor of QEMU.
+ * the module trap_test, and those from outside by the monitor of QEMU.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +28,7 @@
 
 #include "common.h"
 
-#define EVENT_FORMAT ": trap_%15[a-z]: vector=%u(%15[^)]) error_code=0x%x mode=%15s ip=%159s"
+#define EVENT_FORMAT ": trap_%15[a-z]: vector=%u(%15[^)]) error_code=0x%x mode=%15s ip=%159[^\n]"
 
 static char instances[8][128];
 
@@ -322,7 +322,7 @@ bool read_kernel_trap(unsigned int vector, struct kernel_trap *t)
 	if (!f)
 		return false;
 	while (!found && fgets(line, sizeof(line), f))
-		found = sscanf(line, "%u %x %159s %159s", &v, &t->error_code,
+		found = sscanf(line, "%u %x %159[^\t] %159[^\n]", &v, &t->error_code,
 			       t->entry_ip, t->exit_ip) == 4 && v == vector;
 	fclose(f);
 	return found;

@@ -4,7 +4,7 @@
  * number of times on each CPU, and compare what the trace holds.
  *
  * From user mode, an instruction raises the trap, and a signal handler continues
- * behind it. In kernel mode, the debugfs file of CONFIG_X86_TRAP_TEST raises it.
+ * behind it. In kernel mode, a debugfs file of the module trap_test raises it.
  * NMI and #MC in user mode come from the monitor of QEMU.
  *
  * Built for 64 and for 32 bit; the latter is for 32-bit kernels and for the
@@ -245,8 +245,9 @@ static void test_kernel_trap(unsigned int vector, const char *name)
 		return;
 	}
 	if (!read_kernel_trap(vector, &t)) {
-		ksft_test_result_skip("kernel %s: the kernel has no means to raise it\n",
-				      name);
+		ksft_test_result_skip("kernel %s: %s\n", name,
+				      access(RAISE_FILE, R_OK) ? NO_TRAP_TEST :
+				      "the kernel has no means to raise it");
 		return;
 	}
 	for (int cpu = 0; cpu < cpus() && matches; cpu++)

@@ -2257,6 +2257,6 @@ int main(int argc, char **argv)
 	if (have_probe)
 		ksft_test_result(guarded, PROBE_SUPPRESSED "\n");
 	else
-		ksft_test_result_skip(PROBE_SUPPRESSED ": no CONFIG_X86_TRAP_TEST\n");
+		ksft_test_result_skip(PROBE_SUPPRESSED ": " NO_TRAP_TEST "\n");
 	ksft_finished();
 }

@@ -869,7 +869,7 @@ static void test_single_step(void)
 }
 
 /*
- * A probe of a module's kind: CONFIG_X86_TRAP_TEST attaches it
+ * A probe of a module's: trap_test attaches it
  */
 static int attach_probe(const char *what)
 {
@@ -897,7 +897,7 @@ static void test_probe(void)
 		snprintf(what, sizeof(what), "%u", vectors[i]);
 		fd = attach_probe(what);
 		if (fd < 0) {
-			ksft_test_result_skip("probe: that raises traps: no means\n");
+			ksft_test_result_skip("probe: that raises traps: " NO_TRAP_TEST "\n");
 			return;
 		}
 		o = measure(instance, ROUNDS);
@@ -923,7 +923,7 @@ static void test_nmi_in_probe(void)
 
 	fd = read_kernel_trap(PF, &t) ? attach_probe("2 14") : -1;
 	if (fd < 0) {
-		ksft_test_result_skip("nmi: in a probe, with a page fault: no means\n");
+		ksft_test_result_skip("nmi: in a probe, with a page fault: " NO_TRAP_TEST "\n");
 		return;
 	}
 	mine(filter, sizeof(filter));
@@ -964,6 +964,7 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 
 	if (!getenv("QEMU_MONITOR") || cpus() < 2 || access(PROBE_FILE, W_OK)) {
 		ksft_test_result_skip("%s: from outside, in a probe: %s\n", name,
+				      access(PROBE_FILE, W_OK) ? NO_TRAP_TEST :
 				      "no QEMU_MONITOR, or a single CPU");
 		return;
 	}

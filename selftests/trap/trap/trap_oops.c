@@ -33,7 +33,7 @@ int main(void)
 	ksft_set_plan(1);
 	raise = open(RAISE_FILE, O_WRONLY);
 	if (raise < 0)
-		ksft_exit_skip("no CONFIG_X86_TRAP_TEST\n");
+		ksft_exit_skip(NO_TRAP_TEST "\n");
 
 	/* From here on, no page fault of user mode is to help */
 	pin(0);

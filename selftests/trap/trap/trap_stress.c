@@ -1574,7 +1574,7 @@ int main(int argc, char **argv)
 		ksft_exit_skip("not for %d CPUs\n", ncpus);
 	raise_file = open(RAISE_FILE, O_WRONLY);
 	if (raise_file < 0)
-		ksft_exit_skip("no CONFIG_X86_TRAP_TEST\n");
+		ksft_exit_skip(NO_TRAP_TEST "\n");
 	for (int i = optind; i < argc; i++)
 		find_scenario(argv[i]);
 

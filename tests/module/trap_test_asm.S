@@ -57,7 +57,7 @@ TRAP_TEST_INT xf	X86_TRAP_XF
  * "64-Bit Mode Stack Frame"; on 32 bit, no stack pointer), with interrupts off
  * as behind an interrupt gate, and enter where the IDT points to.
  */
-.macro TRAP_TEST_FRAME name entry error_code insn=nop
+.macro TRAP_TEST_FRAME name vector error_code insn=nop
 SYM_TYPED_FUNC_START(trap_test_\name)
 	STACK_FRAME_NON_STANDARD trap_test_\name
 #ifdef CONFIG_X86_64
@@ -77,20 +77,21 @@ SYM_TYPED_FUNC_START(trap_test_\name)
 	pushl	$\error_code
 #endif
 	cli
-	jmp	\entry
+	ANNOTATE_RETPOLINE_SAFE
+	jmp	*_ASM_RIP(trap_test_entry + \vector * __ASM_SEL(4, 8))
 	TRAP_TEST_TAIL \name "\insn"
 SYM_FUNC_END(trap_test_\name)
 .endm
 
-TRAP_TEST_FRAME ts	asm_exc_invalid_tss		0x50
-TRAP_TEST_FRAME np	asm_exc_segment_not_present	0x60
-TRAP_TEST_FRAME ss	asm_exc_stack_segment		0x68
-TRAP_TEST_FRAME ac	asm_exc_alignment_check		0
+TRAP_TEST_FRAME ts	X86_TRAP_TS	0x50
+TRAP_TEST_FRAME np	X86_TRAP_NP	0x60
+TRAP_TEST_FRAME ss	X86_TRAP_SS	0x68
+TRAP_TEST_FRAME ac	X86_TRAP_AC	0
 /* PROT | WRITE; and PREFETCHT0 (%esp), where nothing was mapped */
-TRAP_TEST_FRAME pf_spurious asm_exc_page_fault		0x3
-TRAP_TEST_FRAME pf_prefetch asm_exc_page_fault		0 ".byte 0x0f, 0x18, 0x0c, 0x24"
+TRAP_TEST_FRAME pf_spurious X86_TRAP_PF	0x3
+TRAP_TEST_FRAME pf_prefetch X86_TRAP_PF	0 ".byte 0x0f, 0x18, 0x0c, 0x24"
 #ifdef CONFIG_X86_CET
-TRAP_TEST_FRAME cp	asm_exc_control_protection	1
+TRAP_TEST_FRAME cp	X86_TRAP_CP	1
 #endif
 
 SYM_TYPED_FUNC_START(trap_test_de)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef _ARCH_X86_KERNEL_TRAP_TEST_H
-#define _ARCH_X86_KERNEL_TRAP_TEST_H
+#ifndef TRAP_TEST_H
+#define TRAP_TEST_H
 
 #include <linux/linkage.h>
 
@@ -32,8 +32,11 @@ TRAP_TEST_DECLARE(pf_prefetch);
 TRAP_TEST_DECLARE(pf_errata93);
 TRAP_TEST_DECLARE(pf_oops);
 
+extern unsigned long trap_test_entry[];
+
 struct dentry;
 
 void pagefault_test_init(struct dentry *dir);
+void pagefault_test_exit(void);
 
-#endif /* _ARCH_X86_KERNEL_TRAP_TEST_H */
+#endif /* TRAP_TEST_H */

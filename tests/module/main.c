@@ -2,10 +2,13 @@
 /*
  * Raise traps in kernel mode on demand, for tools/testing/selftests/trap.
  *
+ * This module is for kernels that run tests. It stays loaded once it has raised an
+ * oops, as the task that died was in its code.
+ *
  * /sys/kernel/debug/x86_trap_test/raise lists the traps that can be raised, a
- * line each: vector (decimal), error code (hex), instruction pointer at entry
- * and at exit (symbols, as in the trace). Those of an NMI are known when it was
- * raised. Write a vector to raise it once, on the CPU of the writer.
+ * line each, with tabs between: vector (decimal), error code (hex), instruction
+ * pointer at entry and at exit (symbols, as in the trace). Those of an NMI are
+ * known when it was raised. Write a vector to raise it once, on the CPU of the writer.
  *
  * /sys/kernel/debug/x86_trap_test/probe attaches a probe to the trap_entry and
  * trap_exit trace events, which at each event of the writer's
@@ -15,29 +18,38 @@
  *	delay MS	waits for MS milliseconds, but not in a machine check
  *	oops		oopses, once
  *
- * until "off" is written or the file is closed.
+ * until "off" is written or the file is closed. A kernel without these events
+ * has no such file.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/cpufeature.h>
+#include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/init.h>
 #include <linux/kdebug.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
+#include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 
 #include <asm/apic.h>
+#include <asm/desc.h>
+#include <asm/irq_vectors.h>
 #include <asm/nmi.h>
 #include <asm/trapnr.h>
 
-#include <trace/events/trap.h>
-
 #include "trap_test.h"
+
+/* Where the gates of the IDT lead: no entry point is exported */
+unsigned long trap_test_entry[FIRST_EXTERNAL_VECTOR] __ro_after_init;
 
 struct trap_test {
 	unsigned int	vector;
@@ -150,7 +162,7 @@ static int trap_test_nmi_handler(unsigned int cmd, struct pt_regs *regs)
 static asmlinkage void trap_test_nmi(void)
 {
 	__this_cpu_write(trap_test_nmi_pending, true);
-	__apic_send_IPI(smp_processor_id(), NMI_VECTOR);
+	__apic_send_IPI_mask(cpumask_of(smp_processor_id()), NMI_VECTOR);
 	for (int i = 0; i < USEC_PER_SEC; i++) {
 		if (!__this_cpu_read(trap_test_nmi_pending))
 			return;
@@ -200,10 +212,10 @@ static int trap_test_show(struct seq_file *m, void *unused)
 		unsigned long nmi_ip = READ_ONCE(trap_test_nmi_ip);
 
 		if (t->vector == X86_TRAP_NMI)
-			seq_printf(m, "%u 0x%x %pS %pS\n", t->vector,
+			seq_printf(m, "%u\t0x%x\t%pS\t%pS\n", t->vector,
 				   t->error_code, (void *)nmi_ip, (void *)nmi_ip);
 		else
-			seq_printf(m, "%u 0x%x %pS %pS\n", t->vector,
+			seq_printf(m, "%u\t0x%x\t%pS\t%pS\n", t->vector,
 				   t->error_code, t->ip, t->resume);
 	}
 	return 0;
@@ -214,6 +226,8 @@ DEFINE_SHOW_STORE_ATTRIBUTE(trap_test);
  * The probe. Only its owner's events matter: what it raises in turn must not
  * be traced, so a test sees when a probe is called for its own trap.
  */
+static struct tracepoint *trap_entry_event __ro_after_init;
+static struct tracepoint *trap_exit_event __ro_after_init;
 static DEFINE_MUTEX(trap_probe_mutex);
 static struct task_struct *trap_probe_task;
 static const struct trap_test *trap_probe_raise, *trap_probe_in_nmi;
@@ -237,7 +251,8 @@ static void trap_test_probe(void *data, struct pt_regs *regs,
 	if (trap_probe_oops) {
 		trap_probe_lost = true;
 		trap_probe_task = NULL;
-		die("trap_test", regs, 0);
+		__module_get(THIS_MODULE);
+		trap_test_pf_oops();
 	}
 	/* At the entry of a machine check, all other CPUs spin until this one is there */
 	if (trap_probe_delay && vector != X86_TRAP_MC)
@@ -255,8 +270,8 @@ static void trap_probe_off(void)
 	if (trap_probe_lost)
 		return;
 	if (trap_probe_task) {
-		unregister_trace_trap_entry(trap_test_probe, NULL);
-		unregister_trace_trap_exit(trap_test_probe, NULL);
+		tracepoint_probe_unregister(trap_entry_event, trap_test_probe, NULL);
+		tracepoint_probe_unregister(trap_exit_event, trap_test_probe, NULL);
 		tracepoint_synchronize_unregister();
 	}
 	trap_probe_task = NULL;
@@ -271,14 +286,14 @@ static int trap_probe_on(void)
 	int ret;
 
 	trap_probe_task = current;
-	ret = register_trace_trap_entry(trap_test_probe, NULL);
+	ret = tracepoint_probe_register(trap_entry_event, trap_test_probe, NULL);
 	if (ret) {
 		trap_probe_task = NULL;
 		return ret;
 	}
-	ret = register_trace_trap_exit(trap_test_probe, NULL);
+	ret = tracepoint_probe_register(trap_exit_event, trap_test_probe, NULL);
 	if (ret) {
-		unregister_trace_trap_entry(trap_test_probe, NULL);
+		tracepoint_probe_unregister(trap_entry_event, trap_test_probe, NULL);
 		trap_probe_task = NULL;
 	}
 	return ret;
@@ -339,22 +354,60 @@ static const struct file_operations trap_probe_fops = {
 	.release	= trap_probe_release,
 };
 
+static void __init trap_test_find_event(struct tracepoint *tp, void *unused)
+{
+	if (!strcmp(tp->name, "trap_entry"))
+		trap_entry_event = tp;
+	else if (!strcmp(tp->name, "trap_exit"))
+		trap_exit_event = tp;
+}
+
+static void __init trap_test_read_idt(void)
+{
+	const gate_desc *gates;
+	struct desc_ptr idt;
+
+	store_idt(&idt);
+	gates = (const gate_desc *)idt.address;
+	for (int i = 0; i < ARRAY_SIZE(trap_test_entry); i++)
+		trap_test_entry[i] = gate_offset(&gates[i]);
+}
+
+static struct dentry *trap_test_dir;
+
 static int __init trap_test_init(void)
 {
-	struct dentry *dir;
-
-	/* The hand-made frames and gates are those of the native IDT. */
 	if (cpu_feature_enabled(X86_FEATURE_FRED) ||
-	    cpu_feature_enabled(X86_FEATURE_XENPV))
-		return 0;
+	    cpu_feature_enabled(X86_FEATURE_XENPV)) {
+		pr_err("the hand-made frames need the native IDT: not for FRED and Xen PV\n");
+		return -ENODEV;
+	}
+
+	trap_test_read_idt();
+	for_each_kernel_tracepoint(trap_test_find_event, NULL);
 
 	register_die_notifier(&trap_test_nb);
 	register_nmi_handler(NMI_LOCAL, trap_test_nmi_handler, NMI_FLAG_FIRST,
 			     "trap_test");
-	dir = debugfs_create_dir("x86_trap_test", NULL);
-	debugfs_create_file("raise", 0600, dir, NULL, &trap_test_fops);
-	debugfs_create_file("probe", 0200, dir, NULL, &trap_probe_fops);
-	pagefault_test_init(dir);
+	trap_test_dir = debugfs_create_dir("x86_trap_test", NULL);
+	debugfs_create_file("raise", 0600, trap_test_dir, NULL, &trap_test_fops);
+	if (trap_entry_event && trap_exit_event)
+		debugfs_create_file("probe", 0200, trap_test_dir, NULL, &trap_probe_fops);
+	else
+		pr_info("no file probe: this kernel has no events trap_entry and trap_exit\n");
+	pagefault_test_init(trap_test_dir);
 	return 0;
 }
-late_initcall(trap_test_init);
+module_init(trap_test_init);
+
+static void __exit trap_test_exit(void)
+{
+	debugfs_remove(trap_test_dir);
+	pagefault_test_exit();
+	unregister_nmi_handler(NMI_LOCAL, "trap_test");
+	unregister_die_notifier(&trap_test_nb);
+}
+module_exit(trap_test_exit);
+
+MODULE_DESCRIPTION("Raise traps in kernel mode, for the tests of the trap events");
+MODULE_LICENSE("GPL");

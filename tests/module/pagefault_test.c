@@ -22,6 +22,7 @@
 #include <linux/kfence.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/preempt.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
@@ -29,7 +30,6 @@
 
 #include <asm/cpufeature.h>
 #include <asm/processor.h>
-#include <asm/tlbflush.h>
 #include <asm/trapnr.h>
 
 #include "trap_test.h"
@@ -55,11 +55,13 @@ static int pagefault_test_vmalloc(void)
 #ifdef CONFIG_X86_32
 	pmd_t *pmd;
 	pgd_t *pgd;
-	void *p;
+	void *pages, *p;
 
-	p = vmalloc(PAGE_SIZE);
-	if (!p)
+	/* So much that one entry of the page directory is for nothing else */
+	pages = vmalloc(2 * PMD_SIZE);
+	if (!pages)
 		return -ENOMEM;
+	p = PTR_ALIGN(pages, PMD_SIZE);
 
 	/* As if p was mapped by another CPU, and this mm came too late */
 	scoped_guard(irqsave) {
@@ -67,10 +69,10 @@ static int pagefault_test_vmalloc(void)
 		pmd = pmd_offset(pud_offset(p4d_offset(pgd, (unsigned long)p),
 					    (unsigned long)p), (unsigned long)p);
 		pmd_clear(pmd);
-		__flush_tlb_all();
+		asm volatile("invlpg %0" : : "m" (*(char *)p) : "memory");
 		READ_ONCE(*(char *)p);
 	}
-	vfree(p);
+	vfree(pages);
 	return 0;
 #else
 	return -EOPNOTSUPP;
@@ -127,6 +129,7 @@ static int pagefault_test_prefetch(void)
 
 static int pagefault_test_oops(void)
 {
+	__module_get(THIS_MODULE);
 	trap_test_pf_oops();
 	return 0;
 }
@@ -206,4 +209,9 @@ void __init pagefault_test_init(struct dentry *dir)
 {
 	register_die_notifier(&pagefault_test_nb);
 	debugfs_create_file("fault", 0600, dir, NULL, &pagefault_test_fops);
+}
+
+void pagefault_test_exit(void)
+{
+	unregister_die_notifier(&pagefault_test_nb);
 }
