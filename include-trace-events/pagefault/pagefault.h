@@ -11,22 +11,12 @@
 #include <linux/tracepoint.h>
 #include <trace/events/pagefault_outcome.h>
 
-/*
- * What only the architecture knows:
- *
- * show_pagefault_error_code():	shows the bits of its error code by name
- * pagefault_event_reg(), pagefault_event_unreg():
- *				called when an event gets its first probe and
- *				when it loses its last one
- */
+/* The architecture's show_pagefault_error_code() names the bits of its error code */
 #include <asm/trace/pagefault.h>
 
 #include <trace/events/pagefault_enums.h>
 
-/*
- * All addresses are printed as numbers: what user mode supplies must not look
- * like a symbol of the kernel. As in <trace/events/trap.h>, there is no padding.
- */
+/* As in <trace/events/trap.h>, the records have no padding. */
 DECLARE_EVENT_CLASS(pagefault_start,
 		    TP_PROTO(struct pt_regs *regs, unsigned long address,
 			     unsigned long error_code),
@@ -44,8 +34,9 @@ DECLARE_EVENT_CLASS(pagefault_start,
 				   __entry->user_mode = !!user_mode(regs);
 		    ),
 
-		    TP_printk("address=0x%lx ip=0x%lx error_code=0x%x(%s) mode=%s",
-			      __entry->address, __entry->ip, __entry->error_code,
+		    TP_printk("address=0x%lx ip=%pS error_code=0x%x(%s) mode=%s",
+			      __entry->address, (void *)__entry->ip,
+			      __entry->error_code,
 			      show_pagefault_error_code(__entry->error_code),
 			      __entry->user_mode ? "user" : "kernel")
 );
@@ -76,8 +67,9 @@ DECLARE_EVENT_CLASS(pagefault_end,
 				   __entry->user_mode = !!user_mode(regs);
 		    ),
 
-		    TP_printk("address=0x%lx ip=0x%lx error_code=0x%x(%s) mode=%s outcome=%s flags=0x%x(%s) vm_fault=0x%x(%s) duration=%llu%s",
-			      __entry->address, __entry->ip, __entry->error_code,
+		    TP_printk("address=0x%lx ip=%pS error_code=0x%x(%s) mode=%s outcome=%s flags=0x%x(%s) vm_fault=0x%x(%s) duration=%llu%s",
+			      __entry->address, (void *)__entry->ip,
+			      __entry->error_code,
 			      show_pagefault_error_code(__entry->error_code),
 			      __entry->user_mode ? "user" : "kernel",
 			      show_pagefault_outcome(__entry->outcome),
@@ -98,11 +90,10 @@ DECLARE_EVENT_CLASS(pagefault_end,
  * @error_code:	bit mask of the architecture
  * @user_mode:	1 if it was user mode, 0 for kernel mode
  */
-DEFINE_EVENT_FN(pagefault_start, pagefault_entry,
-		TP_PROTO(struct pt_regs *regs, unsigned long address,
-			 unsigned long error_code),
-		TP_ARGS(regs, address, error_code),
-		pagefault_event_reg, pagefault_event_unreg
+DEFINE_EVENT(pagefault_start, pagefault_entry,
+	     TP_PROTO(struct pt_regs *regs, unsigned long address,
+		      unsigned long error_code),
+	     TP_ARGS(regs, address, error_code)
 );
 
 /*
@@ -117,12 +108,11 @@ DEFINE_EVENT_FN(pagefault_start, pagefault_entry,
  * @flags:	bit mask, enum pagefault_flags
  * @outcome:	enum pagefault_outcome
  */
-DEFINE_EVENT_FN(pagefault_end, pagefault_exit,
-		TP_PROTO(struct pt_regs *regs, unsigned long address,
-			 unsigned long error_code,
-			 const struct pagefault_end *end),
-		TP_ARGS(regs, address, error_code, end),
-		pagefault_event_reg, pagefault_event_unreg
+DEFINE_EVENT(pagefault_end, pagefault_exit,
+	     TP_PROTO(struct pt_regs *regs, unsigned long address,
+		      unsigned long error_code,
+		      const struct pagefault_end *end),
+	     TP_ARGS(regs, address, error_code, end)
 );
 
 #endif /* _TRACE_PAGEFAULT_H */

@@ -8,32 +8,45 @@
 #include <linux/ptrace.h>
 #include <linux/tracepoint.h>
 
-/*
- * What only the architecture knows:
- *
- * show_trap_vector():	turns a vector into its architectural name by
- *			__print_symbolic()
- * trap_ip_in_kernel():	whether an address is one of the kernel
- * trap_trace_reg(), trap_trace_unreg():
- *			called when an event gets its first probe and when it
- *			loses its last one
- */
-#include <asm/trace/trap.h>
+#include <asm/trapnr.h>
 
 /*
- * The fields are ordered and sized such that the record has no padding on
- * 64-bit and on 32-bit, and their types are ones that a tool knows without the
- * kernel's headers:
- *
+ * The mnemonics of the SDM, volume 3, "Protected-Mode Exceptions and
+ * Interrupts", and #VC of the APM, volume 2. Vectors 9, 15 and 32 have none
+ * there: these are the names of <asm/trapnr.h>.
+ */
+#define show_trap_vector(vector)			\
+	__print_symbolic(vector,			\
+		{ X86_TRAP_DE,		"#DE" },	\
+		{ X86_TRAP_DB,		"#DB" },	\
+		{ X86_TRAP_NMI,		"NMI" },	\
+		{ X86_TRAP_BP,		"#BP" },	\
+		{ X86_TRAP_OF,		"#OF" },	\
+		{ X86_TRAP_BR,		"#BR" },	\
+		{ X86_TRAP_UD,		"#UD" },	\
+		{ X86_TRAP_NM,		"#NM" },	\
+		{ X86_TRAP_DF,		"#DF" },	\
+		{ X86_TRAP_OLD_MF,	"OLD_MF" },	\
+		{ X86_TRAP_TS,		"#TS" },	\
+		{ X86_TRAP_NP,		"#NP" },	\
+		{ X86_TRAP_SS,		"#SS" },	\
+		{ X86_TRAP_GP,		"#GP" },	\
+		{ X86_TRAP_SPURIOUS,	"SPURIOUS" },	\
+		{ X86_TRAP_MF,		"#MF" },	\
+		{ X86_TRAP_AC,		"#AC" },	\
+		{ X86_TRAP_XF,		"#XM" },	\
+		{ X86_TRAP_VE,		"#VE" },	\
+		{ X86_TRAP_CP,		"#CP" },	\
+		{ X86_TRAP_VC,		"#VC" },	\
+		{ X86_TRAP_IRET,	"IRET" })
+
+/*
  * @ip:		instruction pointer of the interrupted context, an address
- * @error_code:	error code of the trap, a bit mask that depends on @vector;
- *		0 where the architecture gives none. A debug exception has
- *		none: its cause is here instead (DR6 on x86)
- * @vector:	number of the trap, as the architecture counts them
+ * @error_code:	error code of the CPU, a bit mask that depends on @vector; 0 if
+ *		the vector has none. #DB has DR6 here (with the polarity of
+ *		debug_read_reset_dr6()), #VE the exit reason
+ * @vector:	number of the trap, X86_TRAP_*
  * @user_mode:	1 if the trap interrupted user mode, 0 for kernel mode
- *
- * The @ip of user mode is printed as a number. User mode may jump anywhere, so
- * if it is an address of the kernel, then the symbol is printed separately.
  */
 DECLARE_EVENT_CLASS(trap,
 		    TP_PROTO(struct pt_regs *regs, unsigned int vector,
@@ -52,42 +65,33 @@ DECLARE_EVENT_CLASS(trap,
 				   __entry->user_mode = !!user_mode(regs);
 		    ),
 
-		    TP_printk("vector=%u(%s) error_code=0x%x mode=%s ip=%s%s%pS",
+		    TP_printk("vector=%u(%s) error_code=0x%x mode=%s ip=%pS",
 			      __entry->vector,
 			      show_trap_vector(__entry->vector),
 			      __entry->error_code,
 			      __entry->user_mode ? "user" : "kernel",
-			      __entry->user_mode && trap_ip_in_kernel(__entry->ip) ?
-			      __print_symbolic(__entry->ip, { 0, "0x0" }) : "",
-			      __entry->user_mode && trap_ip_in_kernel(__entry->ip) ?
-			      " symbol=" : "",
 			      (void *)__entry->ip)
 );
 
 /*
- * Fires after the entry code has established the kernel context (RCU,
- * lockdep, context tracking) and before the trap is handled, with interrupts
- * disabled. @ip is where the trap was taken: at the instruction for a fault,
- * after it for a trap in the narrow sense.
+ * Fires before a trap is handled, interrupts disabled. @ip is where the trap was
+ * taken: at the instruction for a fault, after it for a trap in the narrow sense.
  */
-DEFINE_EVENT_FN(trap, trap_entry,
-		TP_PROTO(struct pt_regs *regs, unsigned int vector,
-			 unsigned long error_code),
-		TP_ARGS(regs, vector, error_code),
-		trap_trace_reg, trap_trace_unreg
+DEFINE_EVENT(trap, trap_entry,
+	     TP_PROTO(struct pt_regs *regs, unsigned int vector,
+		      unsigned long error_code),
+	     TP_ARGS(regs, vector, error_code)
 );
 
 /*
- * Fires after the trap was handled, with interrupts disabled again and before
- * signals are delivered. @ip is where the context continues: it differs from
- * the one at entry when the handler moved it, e.g. to an exception fixup. Does
- * not fire for a trap whose handler does not return.
+ * Fires after a trap was handled, interrupts disabled again, before signals are
+ * delivered. @ip is where the context continues: an exception fixup moves it.
+ * Does not fire for a trap whose handler does not return.
  */
-DEFINE_EVENT_FN(trap, trap_exit,
-		TP_PROTO(struct pt_regs *regs, unsigned int vector,
-			 unsigned long error_code),
-		TP_ARGS(regs, vector, error_code),
-		trap_trace_reg, trap_trace_unreg
+DEFINE_EVENT(trap, trap_exit,
+	     TP_PROTO(struct pt_regs *regs, unsigned int vector,
+		      unsigned long error_code),
+	     TP_ARGS(regs, vector, error_code)
 );
 
 #endif /* _TRACE_TRAP_H */

@@ -3,158 +3,111 @@
 #define _ASM_X86_TRAP_GUARD_H
 
 /*
- * The guard that keeps a probe from tracing its own traps, for all events that
- * fire in a trap handler. The rules are in arch/x86/kernel/trap_trace.c.
+ * The recursion guard of the events that fire in a trap handler.
+ *
+ * A probe of such an event can trap itself: a stack walk faults, a kprobe sits
+ * in the tracer. That trap would fire the event again, without end. So
+ * TRACE_TRAP_BIT of current->trace_recursion is set while probes run:
+ *
+ *  - Interrupts are disabled all that time. A trap from kernel mode that finds
+ *    the bit set was raised by a probe. It is counted and not traced.
+ *  - A trap from user mode cannot be a probe's. It is always traced.
+ *  - An NMI interrupts a probe at any place. It clears the bit and restores it
+ *    at its end, so that the NMI and the traps it raises are traced.
+ *  - A #MC does not do so: the traps it raises in a probe are not traced.
+ *  - A probe that oopses takes the bit along with its task. Other tasks on this
+ *    CPU are traced as before.
+ *
+ * trace_test_and_set_recursion() does not serve: its transition bit lets one
+ * nested event through per context level, and a kernel-mode #BP or #DB counts
+ * as an NMI, hence as a level of its own.
  */
-#include <linux/context_tracking.h>
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
-#include <linux/sched.h>
-
-/* What a probe must not find as the interrupted context has left it */
-struct trap_guard {
-#ifdef CONFIG_KPROBES
-	struct kprobe_ctlblk	ctlblk;
-#endif
-};
+#include <linux/trace_recursion.h>
 
 #ifdef CONFIG_TRACEPOINTS
 
-DECLARE_PER_CPU(struct task_struct *, trap_trace_busy);
-DECLARE_PER_CPU(unsigned long, trap_trace_suppressed);
-
-#ifdef CONFIG_KPROBES
-void trap_guard_save(struct trap_guard *guard);
-void trap_guard_restore(struct trap_guard *guard);
-#else
-static __always_inline void trap_guard_save(struct trap_guard *guard)
-{
-}
-
-static __always_inline void trap_guard_restore(struct trap_guard *guard)
-{
-}
-#endif
-
-/*
- * A CPU may have left the kernel for context tracking, with nohz_full, and fault before
- * it does: in an ERETU of FRED (where IRET faults, that is made a fault of user mode),
- * or in what enters a guest, when a reboot has switched virtualization off. Of such a
- * trap from kernel mode, irqentry_enter() does not make RCU watch again.
- */
-static __always_inline bool trap_guard_rcu_watches(void)
-{
-#if defined(CONFIG_CONTEXT_TRACKING_USER) && defined(CONFIG_CONTEXT_TRACKING_IDLE)
-	return rcu_is_watching_curr_cpu();
-#else
-	return true;
-#endif
-}
+DECLARE_PER_CPU(unsigned long, trap_suppressed);
 
 /**
- * trap_guard_refuses - Whether a trap is one that a probe has raised itself, or
- *			one in which none can run
+ * trap_guard_enter - Begin to run the probes of an event
  * @regs:	Registers of the context that the trap interrupted
  *
- * To be asked before anything else is done for an event, and inline, for what a probe
- * raises to cost next to nothing. The caller, and what it calls until the probes run,
- * is notrace and NOKPROBE, and registers its events by trap_trace_reg().
+ * A kprobe on the way to the ring buffer is fatal while another one is reentered.
+ * So this suppresses the traps that come in that state as well.
  *
- * Context: Interrupts disabled, from here to trap_guard_end().
+ * Context: A trap handler. Interrupts are disabled until trap_guard_exit(). The
+ *	    caller is notrace and NOKPROBE: a trap before the bit is set recurses.
  *
- * Return: true if no event is to fire, but trap_guard_suppress() to be told so.
+ * Return: true if the probes may run, and trap_guard_exit() has to follow; false
+ *	   if the event is suppressed, which is counted.
  */
-static __always_inline bool trap_guard_refuses(struct pt_regs *regs)
+static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 {
 	lockdep_assert_irqs_disabled();
 
-	return !user_mode(regs) &&
-	       (__this_cpu_read(trap_trace_busy) == current || !trap_guard_rcu_watches());
-}
+	if (!user_mode(regs) &&
+	    (trace_recursion_test(TRACE_TRAP_BIT) || kprobe_reentered())) {
+		__this_cpu_inc(trap_suppressed);
+		return false;
+	}
 
-/**
- * trap_guard_suppress - Count an event that the guard does not let happen
- *
- * Context: As for trap_guard_refuses(), which returned true.
- */
-static __always_inline void trap_guard_suppress(void)
-{
-	__this_cpu_inc(trap_trace_suppressed);
-}
-
-/**
- * trap_guard_in_kprobe - Whether a trap came while a kprobe is processed
- * @regs:	Registers of the context that the trap interrupted
- *
- * None is while user mode runs: that is all that most traps have to ask.
- *
- * Context: As for trap_guard_refuses(), which returned false.
- *
- * Return: true if trap_guard_save() has to come before trap_guard_begin(). That is for
- *	   a function of its own: what it saves takes more stack than all else.
- */
-static __always_inline bool trap_guard_in_kprobe(struct pt_regs *regs)
-{
-	return !user_mode(regs) && unlikely(kprobe_running());
-}
-
-/**
- * trap_guard_begin - Enter the probes of an event
- *
- * Context: As for trap_guard_refuses(), which returned false.
- */
-static __always_inline void trap_guard_begin(void)
-{
-	__this_cpu_write(trap_trace_busy, current);
-	/* A probe that traps finds it set: same CPU, compiler order only */
+	trace_recursion_set(TRACE_TRAP_BIT);
+	/* A trap of a probe reads the bit on this CPU: compiler order is enough */
 	barrier();
-}
-
-/**
- * trap_guard_end - Leave the probes of an event
- *
- * Context: As for trap_guard_refuses().
- */
-static __always_inline void trap_guard_end(void)
-{
-	barrier();
-	__this_cpu_write(trap_trace_busy, NULL);
-}
-
-#else /* !CONFIG_TRACEPOINTS: there are no probes */
-
-static inline bool trap_guard_refuses(struct pt_regs *regs)
-{
 	return true;
 }
 
-static inline void trap_guard_suppress(void)
+/**
+ * trap_guard_exit - The probes of an event have run
+ *
+ * Context: As for trap_guard_enter(), which returned true.
+ */
+static __always_inline void trap_guard_exit(void)
 {
+	barrier();
+	trace_recursion_clear(TRACE_TRAP_BIT);
 }
 
-static inline bool trap_guard_in_kprobe(struct pt_regs *regs)
+/**
+ * trap_guard_suspend - Let an NMI trace itself and its traps
+ *
+ * Context: NMI, before anything that can trap.
+ *
+ * Return: What trap_guard_resume() takes: whether the NMI hit a probe.
+ */
+static __always_inline bool trap_guard_suspend(void)
 {
-	return false;
+	bool in_probe = trace_recursion_test(TRACE_TRAP_BIT);
+
+	trace_recursion_clear(TRACE_TRAP_BIT);
+	barrier();
+	return in_probe;
 }
 
-static inline void trap_guard_save(struct trap_guard *guard)
+/**
+ * trap_guard_resume - Restore what trap_guard_suspend() found
+ * @in_probe:	The return value of trap_guard_suspend()
+ *
+ * Context: NMI, after anything that can trap.
+ */
+static __always_inline void trap_guard_resume(bool in_probe)
 {
+	barrier();
+	if (in_probe)
+		trace_recursion_set(TRACE_TRAP_BIT);
 }
 
-static inline void trap_guard_restore(struct trap_guard *guard)
-{
-}
+#else /* !CONFIG_TRACEPOINTS */
 
-static inline void trap_guard_begin(void)
-{
-}
+static __always_inline bool trap_guard_enter(struct pt_regs *regs) { return false; }
+static __always_inline void trap_guard_exit(void) { }
+static __always_inline bool trap_guard_suspend(void) { return false; }
+static __always_inline void trap_guard_resume(bool in_probe) { }
 
-static inline void trap_guard_end(void)
-{
-}
-
-#endif /* CONFIG_TRACEPOINTS */
+#endif /* !CONFIG_TRACEPOINTS */
 
 #endif /* _ASM_X86_TRAP_GUARD_H */

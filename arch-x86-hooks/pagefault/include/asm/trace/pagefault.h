@@ -2,9 +2,6 @@
 #ifndef _ASM_X86_TRACE_PAGEFAULT_H
 #define _ASM_X86_TRACE_PAGEFAULT_H
 
-int trap_trace_reg(void);
-void trap_trace_unreg(void);
-
 /*
  * The error code of #PF, enum x86_pf_error_code: Intel SDM volume 3, "Page-Fault
  * Exceptions". arch/x86/mm/fault.c asserts that the numbers are right.
@@ -20,8 +17,5 @@ void trap_trace_unreg(void);
 		{ 0x40,	"SHSTK" },					\
 		{ 0x8000,	"SGX" },				\
 		{ 0x80000000,	"RMP" })
-
-#define pagefault_event_reg	trap_trace_reg
-#define pagefault_event_unreg	trap_trace_unreg
 
 #endif /* _ASM_X86_TRACE_PAGEFAULT_H */
