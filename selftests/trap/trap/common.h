@@ -14,7 +14,7 @@
 #define RAISE_FILE	"/sys/kernel/debug/x86_trap_test/raise"
 #define PROBE_FILE	"/sys/kernel/debug/x86_trap_test/probe"
 #define NO_TRAP_TEST	"the module trap_test is not loaded"
-#define SUPPRESSED	TRACING "/trap_suppressed"
+#define SUPPRESSED	"/sys/kernel/debug/x86/trap_suppressed"
 
 /* Numbers of vectors, SDM volume 3, "Exception and Interrupt Reference" */
 #define DE	0
