@@ -179,28 +179,67 @@ ccache_for() {
 	esac
 }
 
-# kernel_path REPO-FILE: where a new kernel file of ours stands in the kernel
-# repo_path KERNEL-FILE: the way back; fails for a file that is not ours
-path_map='include-trace-events/ include/trace/events/
-arch-x86-hooks/include/ arch/x86/include/
-arch-x86-hooks/kernel/ arch/x86/kernel/
-selftests/ tools/testing/selftests/
-samples/ samples/
-Documentation/ Documentation/trace/'
+# kernel_path SERIES REPO-FILE: where a new kernel file of that series stands in the kernel
+# repo_path SERIES KERNEL-FILE: the way back
+# They fail for a file that is in no folder of the series
+path_map='include-trace-events include/trace/events
+arch-x86-hooks arch/x86
+selftests tools/testing/selftests
+Documentation Documentation/trace'
 
 kernel_path() {
-	echo "$path_map" | awk -v f="$1" '
-		index(f, $1) == 1 { print $2 substr(f, length($1) + 1); found = 1 }
-		END { exit !found }'
+	case $2 in samples/*) echo "$2"; return ;; esac	# Until the sample leaves the series
+	echo "$path_map" | while read -r ours theirs; do
+		case $2 in "$ours/$1/"*) echo "$theirs/${2#"$ours/$1/"}" ;; esac
+	done | grep .
 }
 
 repo_path() {
-	echo "$path_map" | awk -v f="$1" '
-		index(f, $2) == 1 { print $1 substr(f, length($2) + 1); found = 1 }
-		END { exit !found }'
+	case $2 in samples/*) echo "$2"; return ;; esac
+	echo "$path_map" | while read -r ours theirs; do
+		case $2 in "$theirs/"*) echo "$ours/$1/${2#"$theirs/"}" ;; esac
+	done | grep .
 }
 
 # list FILE: its lines without comments and blank ones
 list() {
 	sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$1"
+}
+
+# all_series: the series in the order in which they are applied
+# entries SERIES|all: the commits of a series, as SERIES/NAME
+# patches_of SERIES|all: its patches, as SERIES/FILE
+all_series() { list "$series_dir/series" | sed 's/[[:space:]].*//'; }
+entries() { lists_of "$series_dir" "$1"; }
+patches_of() { lists_of "$patches" "$1"; }
+lists_of() {
+	for one in $([ "$2" = all ] && all_series || echo "$2"); do
+		[ ! -f "$1/$one/series" ] || list "$1/$one/series" | sed "s|^|$one/|"
+	done
+}
+
+# below SERIES entries|patches_of: those that the series stands on
+below() (
+	on=$(list "$series_dir/series" | sed -n "s/^$1[[:space:]]\{1,\}//p")
+	[ "$on" ] || exit 0
+	all_series | grep -qxF "${on%:*}" ||
+		die "$series_dir/series: $1 stands on '$on', and there is no series '${on%:*}'"
+	below "${on%:*}" "$2"
+	case $on in
+	*:*)	[ "$("$2" "${on%:*}" | wc -l)" -ge "${on#*:}" ] ||
+			die "$series_dir/series: $1 stands on '$on', and '${on%:*}' has fewer commits"
+		"$2" "${on%:*}" | head -n "${on#*:}" ;;
+	*)	"$2" "$on" ;;
+	esac
+)
+
+# am_on REPOSITORY DIR COMMIT PATCH...: git am of these onto COMMIT, in the new work tree
+# DIR, which holds just the files that they touch
+am_on() {
+	repository=$1 work=$2 onto=$3
+	shift 3
+	plain_git -C "$repository" worktree add -q --detach --no-checkout "$work" "$onto" &&
+	sed -n 's|^diff --git a/\(.*\) b/.*|/\1|p' "$@" | sort -u |
+		plain_git -C "$work" sparse-checkout set --no-cone --stdin &&
+	plain_git -C "$work" checkout -q && plain_git -C "$work" am -q --no-3way "$@"
 }
