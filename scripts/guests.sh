@@ -183,6 +183,8 @@ known_skip() {	# KERNEL PROGRAM TEST: REASON
 		return 0 ;;
 	i386:*)
 		return 1 ;;
+	bisect:*': this kernel has no page fault events')
+		return 0 ;;
 	smp1:*': no QEMU_MONITOR, or a single CPU' | \
 	smp1:*': no CPU can be taken offline' | smp1:*': there is only one CPU')
 		return 0 ;;

@@ -218,8 +218,8 @@ lttng_types() {
 		done
 	} | sort | diff "$logs/lttng/types" - || return 1
 	{
-		printed show_trap_vector vector "$top/arch-x86-hooks/include/asm/trace/trap.h"
-		printed show_pagefault_outcome outcome "$top/include-trace-events/pagefault_outcome.h"
+		printed show_trap_vector vector "$top/arch-x86-hooks/trap/include/asm/trace/trap.h"
+		printed show_pagefault_outcome outcome "$top/include-trace-events/pagefault/pagefault_outcome.h"
 	} | sort | diff - "$logs/lttng/labels.sorted"
 }
 # printed MACRO FIELD HEADER: the names that a macro of the kernel's prints
