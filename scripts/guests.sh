@@ -22,7 +22,10 @@ build_kernel() {
 
 # WERROR makes the compiler's and objtool's fatal; the others only say it
 builds_clean() {	# NAME
-	build_kernel "$1" && [ -s "$dir/$1.log" ] && ! grep -i 'warning:' "$dir/$1.log"
+	build_kernel "$1" && [ -s "$dir/$1.log" ] && no_warning "$1"
+}
+no_warning() {	# NAME
+	! cat "$dir/$1.log" "$dir/$1/trap_test.log" 2>/dev/null | grep -i 'warning:'
 }
 
 # code_of_series: of what code make bench has measured something

@@ -11,7 +11,7 @@ possible() {	# NAME
 
 # A kernel is not kept: what is built once more comes out of ccache
 built() {	# NAME
-	build_kernel "built/$1" && ! grep -i 'warning:' "$dir/built/$1.log"
+	build_kernel "built/$1" && no_warning "built/$1"
 	status=$?
 	rm -rf "$dir/built/$1"
 	return $status
