@@ -15,7 +15,7 @@ has() { echo "$so_far" | grep -qx "$1"; }
 
 builds() {
 	plain_git -C "$src" checkout -q -f --detach "$commit" &&
-	"$top/scripts/build" -t "$src" bisect && ! grep -i 'warning:' "$dir/bisect.log"
+	"$top/scripts/build" -t "$src" bisect && no_warning bisect
 }
 
 # What the patches so far promise: events, the traps of the demo, and what of the rest
