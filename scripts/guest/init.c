@@ -19,7 +19,8 @@
  * into /job/tap.
  *
  * "init traced PROGRAM ARGS...", within a job, becomes PROGRAM, traced from
- * there on and alone: the trap events fire for this process and what it forks.
+ * there on and alone: the trap and page fault events fire for this process and
+ * what it forks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -175,7 +176,9 @@ static void exec_traced(char **argv)
 	snprintf(pid, sizeof(pid), "%d", getpid());
 	write_file("/sys/kernel/tracing/options/event-fork", "1");
 	write_file("/sys/kernel/tracing/set_event_pid", pid);
-	write_file("/sys/kernel/tracing/set_event", "trap:*");
+	write_file("/sys/kernel/tracing/set_event",
+		   access("/sys/kernel/tracing/events/pagefault", F_OK) ?
+		   "trap:*" : "trap:* pagefault:*");
 	write_file("/sys/kernel/tracing/trace", "");
 	execvp(argv[0], argv);
 	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
