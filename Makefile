@@ -61,7 +61,7 @@ series:		## make patches/BASE and patches/lttng-modules from the sources
 	@scripts/series $(BASE)
 	@scripts/lttng-series
 
-tree:		## a git tree of the base with the series as commits, to work in
+tree:		## a git tree of the base with all series as commits, to work in
 	@scripts/tree $(BASE)
 
 edits:		## take the commits made in that tree back into the sources

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connect functions of one's own to trap_entry and trap_exit, and count the traps
- * of each vector on each CPU:
+ * Connect functions to the trace events trap_entry and trap_exit, and count the
+ * traps of each vector on each CPU. In this folder, on a kernel with these events:
  *
+ *	make KDIR=/lib/modules/$(uname -r)/build
  *	insmod trap_count.ko
  *	cat /sys/kernel/debug/trap_count/counts
+ *	rmmod trap_count
  *
- * With every=N, the module's own event trap_count:trap_count_reached tells of each
+ * With every=N, the module's own event trap_count:trap_count_reached records each
  * N-th trap of a vector on a CPU.
+ *
+ * The kernel exports neither tracepoint, so the module finds them by name.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,6 +21,8 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
 
 #include <trace/events/trap.h>
 
@@ -36,14 +42,14 @@ static struct dentry *dir;
 
 static unsigned long every;
 module_param(every, ulong, 0444);
-MODULE_PARM_DESC(every, "let trap_count_reached tell of each N-th trap (0: of none)");
+MODULE_PARM_DESC(every, "let trap_count_reached record each N-th trap (0: none)");
 
 /*
- * The prototype is that of the event, after the pointer that was given when the
- * function was registered: the compiler checks that.
+ * The arguments are those of the event, after the pointer that was given when the
+ * function was registered.
  *
- * It is called with interrupts disabled, in any context that can trap. That may be
- * one that holds any lock, or an NMI: so take no lock here, allocate nothing and do
+ * This runs with interrupts disabled, in any context that can trap. That context
+ * may hold any lock, or be an NMI: so take no lock here, allocate nothing and do
  * not sleep. A trap that this function raises itself is not traced.
  */
 static void count_entry(void *data, struct pt_regs *regs, unsigned int vector,
@@ -66,7 +72,7 @@ static void count_exit(void *data, struct pt_regs *regs, unsigned int vector,
 	this_cpu_inc(c->exits[min(vector, VECTORS - 1)]);
 }
 
-/* The task of a page fault may sleep in between, and have its exit on another CPU */
+/* A handler may sleep, and its task go on with the exit on another CPU */
 static int counts_show(struct seq_file *m, void *unused)
 {
 	unsigned int vector, cpu;
@@ -87,19 +93,43 @@ static int counts_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(counts);
 
+static struct tracepoint *trap_entry, *trap_exit;
+
+static void find_tracepoint(struct tracepoint *tp, void *unused)
+{
+	if (!strcmp(tp->name, "trap_entry"))
+		trap_entry = tp;
+	else if (!strcmp(tp->name, "trap_exit"))
+		trap_exit = tp;
+}
+
 static int __init trap_count_init(void)
 {
 	int ret;
+
+	/*
+	 * A function is registered as a void *. These do nothing, but the compiler
+	 * compares the type of their argument with the header of the event.
+	 */
+	check_trace_callback_type_trap_entry(count_entry);
+	check_trace_callback_type_trap_exit(count_exit);
+
+	for_each_kernel_tracepoint(find_tracepoint, NULL);
+	if (!trap_entry || !trap_exit) {
+		pr_err("this kernel has no trace event %s\n",
+		       trap_entry ? "trap_exit" : "trap_entry");
+		return -ENODEV;
+	}
 
 	counts = alloc_percpu(struct trap_counts);
 	if (!counts)
 		return -ENOMEM;
 
-	/* A trap that is under way now has an exit, and no entry any more */
-	ret = register_trace_trap_entry(count_entry, counts);
+	/* A trap that is under way now has an exit here, and no entry */
+	ret = tracepoint_probe_register(trap_entry, count_entry, counts);
 	if (ret)
 		goto free;
-	ret = register_trace_trap_exit(count_exit, counts);
+	ret = tracepoint_probe_register(trap_exit, count_exit, counts);
 	if (ret)
 		goto unregister;
 
@@ -108,7 +138,7 @@ static int __init trap_count_init(void)
 	return 0;
 
 unregister:
-	unregister_trace_trap_entry(count_entry, counts);
+	tracepoint_probe_unregister(trap_entry, count_entry, counts);
 	tracepoint_synchronize_unregister();
 free:
 	free_percpu(counts);
@@ -117,15 +147,14 @@ free:
 
 static void __exit trap_count_exit(void)
 {
-	/* Waits for those who read the file */
+	/* Waits until nobody reads the file */
 	debugfs_remove(dir);
 
-	/* By the function and its data: it may be registered with others as well */
-	unregister_trace_trap_entry(count_entry, counts);
-	unregister_trace_trap_exit(count_exit, counts);
+	tracepoint_probe_unregister(trap_entry, count_entry, counts);
+	tracepoint_probe_unregister(trap_exit, count_exit, counts);
 	/*
 	 * A CPU may be in one of these functions, or about to call it. Wait until
-	 * none is before the data goes, and then, when this returns, the code.
+	 * none is: only then may the data go, and the code when this returns.
 	 */
 	tracepoint_synchronize_unregister();
 	free_percpu(counts);

@@ -3,44 +3,36 @@
 # bisect: each patch of the series builds, boots, and does what it says, FIRST= to LAST=
 #
 # So that git bisect never meets a kernel that is broken by the series. There is one
-# work tree for all of them, and make builds what the next patch changes. FIRST and LAST
-# are numbers of patches: without them, it is all.
+# work tree for all of them, and make builds what the next patch changes. A series that
+# stands on the first patches of another one comes once more at the end, whole, on these
+# alone. FIRST and LAST are numbers in this order: without them, it is all.
 
 demo=$logs/bisect.demo
 gcc -O2 -static -o "$demo" "$top/scripts/demo.c"
 
-# has COMMIT: whether this one is in, by its name in the list of commits
+# has SERIES/NAME: whether this commit is in
 has() { echo "$so_far" | grep -qx "$1"; }
 
-# The sample, the one module that this kernel has, comes with a patch of the series
-options=$logs/bisect.config
-sample=$dir/bisect/bisect/samples/trap_events/trap_count.ko
 builds() {
-	plain_git -C "$src" checkout -q -f --detach "$commit" || return 1
-	if has trap-sample; then
-		printf 'CONFIG_%s\n' SAMPLES=y SAMPLE_TRAP_EVENTS=m
-	fi >"$options"
-	"$top/scripts/build" -t "$src" bisect "$options" && ! grep -i 'warning:' "$dir/bisect.log" &&
-	{ ! has trap-sample || [ -f "$sample" ]; }
+	plain_git -C "$src" checkout -q -f --detach "$commit" &&
+	"$top/scripts/build" -t "$src" bisect && no_warning bisect
 }
 
 # What the patches so far promise: events, the traps of the demo, and what of the rest
 # a line or two can try
 promised() {
-	wrapper=0 by_hand=0 pf=none
-	! has idtentry-hooks || wrapper=2
-	! has ud-bp-hooks || by_hand=1
-	! has pf-hook || pf=some
-	! has pagefault-events || printf 'events/pagefault/%s\n' pagefault_entry pagefault_exit
-	! has pagefault-notrap || echo events/pagefault/pagefault_notrap
-	printf 'events/trap/%s\n' trap_entry trap_exit
+	wrapper=0 first=0
+	! has trap/idtentry-hooks || wrapper=2
+	! has trap/trap-events || first=1
+	! has pagefault/pagefault-events || printf 'events/pagefault/%s\n' pagefault_entry pagefault_exit
+	! has pagefault/pagefault-notrap || echo events/pagefault/pagefault_notrap
+	! has trap/trap-events || printf 'events/trap/%s\n' trap_entry trap_exit
 	echo "#DE: $wrapper entries, $wrapper exits"
-	echo "#BP: $((by_hand * 3)) entries, $((by_hand * 3)) exits"
-	echo "#UD: $((by_hand * 2)) entries, $((by_hand * 2)) exits"
+	echo "#BP: $((first * 3)) entries, $((first * 3)) exits"
+	echo "#UD: $((first * 2)) entries, $((first * 2)) exits"
 	echo "#GP: $wrapper entries, $wrapper exits"
-	echo "#PF: $pf, balanced"
-	! has pagefault-events || echo "page faults: some, balanced"
-	! has filter-symbols || echo "names in filters: 2 passed"
+	! has pagefault/pagefault-events || echo "page faults: some, balanced"
+	! has filter/filter-symbols || echo "names in filters: 2 passed"
 	echo "#OF in kernel mode: $((wrapper / 2))"
 }
 observed() {	# JOB
@@ -49,10 +41,9 @@ observed() {	# JOB
 		echo "$vector: $(count " trap_entry: .*($vector) .* mode=user" "$1/trace") entries," \
 			"$(count " trap_exit: .*($vector) .* mode=user" "$1/trace") exits"
 	done
-	echo "#PF: $(balance "$1/trace" ' trap_entry: .*(#PF)' ' trap_exit: .*(#PF)')"
-	! has pagefault-events ||
+	! has pagefault/pagefault-events ||
 		echo "page faults: $(balance "$1/faults" ' pagefault_entry: ' ' pagefault_exit: ')"
-	! has filter-symbols || echo "names in filters: $(count '\[PASS\]' "$1/filters") passed"
+	! has filter/filter-symbols || echo "names in filters: $(count '\[PASS\]' "$1/filters") passed"
 	echo "#OF in kernel mode: $(count ' trap_entry: .*(#OF) .* mode=kernel' "$1/raised")"
 }
 count() { grep -c -e "$1" "$2" || true; }
@@ -70,7 +61,11 @@ works() {
 cd /sys/kernel/tracing
 ls -d events/pagefault/*_* events/trap/*_* >/job/events
 echo 16384 >buffer_size_kb
-/job/init traced $demo >/job/output
+if [ -d events/trap ]; then
+	/job/init traced $demo >/job/output
+else
+	$demo >/job/output
+fi
 cat trace >/job/trace
 echo >trace
 if [ -d events/pagefault ]; then
@@ -111,32 +106,47 @@ passes() {
 	while read -r program line; do
 		case $line in
 		'not ok'*)	return 1 ;;
-		*'# SKIP '*)	known_skip x86_64 "$program" "${line#*# SKIP }" || return 1 ;;
+		*'# SKIP '*)	known_skip bisect "$program" "${line#*# SKIP }" || return 1 ;;
 		esac
 	done <"$job/results"
 	all_there "$job" $# && console_clean "$job/console.log"
 }
 
-list "$series_dir/series" >"$logs/bisect.names"
-list "$patches/series" | paste "$logs/bisect.names" - >"$logs/bisect.list"
-plain_git -C "$src" rev-list --reverse base..HEAD | paste - "$logs/bisect.list" >"$logs/bisect.commits"
+# Lines COMMIT NAME ENTRY...: what is tested, with the entries that it is the first to have
+entries all >"$logs/bisect.entries"
+patches_of all | sed 's/[.]patch$//' | paste -d ' ' - "$logs/bisect.entries" >"$logs/bisect.list"
+plain_git -C "$src" rev-list --reverse base..HEAD | paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
+# A dash: of none of those above
+for one in $(list "$series_dir/series" | sed -n 's/[[:space:]].*:.*//p'); do
+	[ "$(patches_of "$one")" ] || continue
+	rm -rf "$logs/am" && plain_git -C "$src" worktree prune
+	# shellcheck disable=SC2046 # a list
+	(use_identity && am_on "$src" "$logs/am" base \
+		$({ below "$one" patches_of && patches_of "$one"; } | sed "s|^|$patches/|")) >"$logs/am.log" 2>&1 || {
+		fail "bisect: $one stands on no more than commits/series says (log: $logs/am.log)"
+		continue
+	}
+	# shellcheck disable=SC2046 # a list
+	echo "$(plain_git -C "$logs/am" rev-parse HEAD) $one-alone -" $(below "$one" entries; entries "$one")
+done >>"$logs/bisect.commits"
 mkdir -p "$dir/bisect"
 work_tree "$dir/bisect/src" base
 dir=$dir/bisect
 src=$dir/src
 so_far=''
 number=0
-while read -r commit added patch <&3; do
+while read -r commit patch added <&3; do
+	case $added in -*) so_far='' ;; esac
 	so_far="$so_far
-$added"
+$(echo "$added" | tr ' ' '\n')"
 	number=$((number + 1))
 	[ "$number" -ge "${FIRST:-1}" ] || continue
 	[ "$number" -le "${LAST:-$number}" ] || break
-	group="bisect: ${patch%.patch}"
+	group="bisect: $patch"
 	selected "$group" || continue
 	check "$group: the kernel builds without a warning" builds
 	[ -f "$dir/bisect/built" ] || continue
 	check "$group: it boots and does what it says" works
-	! has selftests || check "$group: it passes the kselftest" passes
+	[ ! -f "$src/tools/testing/selftests/trap/Makefile" ] || check "$group: it passes the kselftest" passes
 done 3<"$logs/bisect.commits"
 group=''

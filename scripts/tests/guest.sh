@@ -67,7 +67,7 @@ EOF
 recipes() {
 	gcc -O0 -Wall -static -o "$logs/faults.program" "$top/scripts/guest/recipes.c" &&
 	guest guest "$logs/recipes" -d 64 <<EOF
-$top/scripts/guest/recipes $top/Documentation/events-pagefault.rst $logs/faults.program >/job/tap 2>&1
+$top/scripts/guest/recipes $top/Documentation/*/events-pagefault.rst $logs/faults.program >/job/tap 2>&1
 EOF
 	status=$?
 	cat "$logs/recipes/tap"

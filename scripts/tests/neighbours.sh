@@ -15,7 +15,7 @@ store=$cache/neighbours
 mkdir -p "$store"
 
 # The Makefile is in each kernel, so it shows that there is one
-(cd "$patches" && list series | xargs cat) |
+(cd "$patches" && patches_of all | xargs cat) |
 	sed -n '1iMakefile
 		s|^diff --git a/\(.*\) b/.*|\1|p' | sort -u >"$logs/touched"
 
@@ -96,7 +96,7 @@ take_over() {	# PATCH
 	fi
 }
 
-# apply GIT: git am -3 of the series onto it; where it does not apply is in JOB.places
+# apply GIT: git am -3 of all series onto it; where it does not apply is in JOB.places
 sgit() { plain_git -C "$scratch" "$@"; }
 apply() {
 	scratch=$logs/neighbour
@@ -104,7 +104,7 @@ apply() {
 	printf '%s\n' "$1/objects" "$src/.git/objects" >"$scratch/.git/objects/info/alternates" &&
 	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
 	use_identity
-	for patch in $(list "$patches/series"); do
+	for patch in $(patches_of all); do
 		sgit am -q -3 "$patches/$patch" >"$logs/am.out" 2>&1 || take_over "$patches/$patch" || return 1
 	done >"$logs/places"
 	[ "$(sgit rev-list --count HEAD)" -gt 1 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046,SC2086 # variables of scripts/check, lists
 # series: that the patches are what the sources give, and that git am takes them
 
 # The series
@@ -14,7 +14,7 @@ patches_of_sources() {
 	fi
 }
 normal_patches() (
-	cd "$1" && sed 's/^@@ .* @@/@@/; /^index /d; /^Base: /d' ./*
+	cd "$1" && sed 's/^@@ .* @@/@@/; /^index /d; /^Base: /d' ./*/*
 )
 same_elsewhere() (
 	[ -d "$logs/patches" ] || "$top/scripts/series" --to "$logs/patches" "$base" || exit 1
@@ -34,17 +34,60 @@ git_am() {
 	plain_git -C "$src" ls-tree -r HEAD >"$logs/am.files" &&
 	GIT_DIR=$logs/am.git git ls-tree -r series | diff "$logs/am.files" -
 }
+
+# am_tree PATCH...: the tree that git am of these onto the base gives
+am_tree() (
+	rm -rf "$logs/am" && plain_git -C "$src" worktree prune && use_identity &&
+	am_on "$src" "$logs/am" base "$@" >&2 && plain_git -C "$logs/am" rev-parse 'HEAD^{tree}'
+)
+# The shell sorts the folders by name, and not as commits/series does
+any_order() {
+	tree=$(am_tree "$patches"/*/*.patch) && head=$(plain_git -C "$src" rev-parse 'HEAD^{tree}') ||
+		return 1
+	! plain_git -C "$src" diff-tree -r --name-only "$head" "$tree" | grep .
+}
+# Each series on what it stands on, and on no more
 no_fuzz() {
-	# patch says "offset" and "fuzz" of hunks that git am would shift
-	rm -rf "$logs/fuzz" && mkdir "$logs/fuzz" &&
-	plain_git -C "$src" diff --name-only --diff-filter=M base HEAD |
-		(cd "$logs/fuzz" && while read -r file; do
-			mkdir -p "$(dirname "$file")"
-			plain_git -C "$src" cat-file blob "base:$file" >"$file"
-		done) &&
-	for file in $(list "$patches/series"); do
-		(cd "$logs/fuzz" && patch -p1 -F0 <"$patches/$file") || return 1
-	done >"$logs/fuzz.out" 2>&1 && ! grep -E '^Hunk .*(fuzz|offset)' "$logs/fuzz.out"
+	plain_git -C "$src" diff --name-only --diff-filter=M base HEAD >"$logs/fuzz.files"
+	for one in $(all_series); do
+		[ "$(patches_of "$one")" ] || continue
+		files=$(below "$one" patches_of && patches_of "$one") &&
+		am_tree $(echo "$files" | sed "s|^|$patches/|") || return 1
+		# patch says "offset" and "fuzz" of hunks that git am would shift
+		take_by_patch $files >"$logs/fuzz.out" 2>&1 || { tail -n 5 "$logs/fuzz.out"; return 1; }
+		! grep -E '^Hunk .*(fuzz|offset)' "$logs/fuzz.out" || return 1
+	done
+}
+take_by_patch() (
+	rm -rf "$logs/fuzz" && mkdir "$logs/fuzz" && cd "$logs/fuzz" || exit 1
+	while read -r file; do
+		mkdir -p "$(dirname "$file")"
+		plain_git -C "$src" cat-file blob "base:$file" >"$file"
+	done <"$logs/fuzz.files"
+	for file in "$@"; do
+		echo "$file:"
+		patch -p1 -F0 <"$patches/$file" || exit 1
+	done
+)
+# Added lines of what is neither test nor document: SERIES LIMIT
+budgets='trap 500
+filter 260'
+within_budgets() {
+	came_to=0
+	for one in $(all_series); do
+		[ "$(patches_of "$one")" ] || continue
+		limit=$(echo "$budgets" | sed -n "s/^$one //p")
+		lines=$(git apply --numstat "$patches/$one"/*.patch |
+			awk '$3 !~ /^(tools\/testing|Documentation)\/|^MAINTAINERS$/ { n += $1 } END { print n + 0 }')
+		echo "$one/ adds $lines lines${limit:+ of $limit}"
+		[ "$lines" -le "${limit:-$lines}" ] || came_to=1
+	done >"$logs/budgets"
+	return $came_to
+}
+cover_letters() {
+	ls $(all_series | sed "s|.*|$patches/&|" | while read -r folder; do
+		[ ! -d "$folder" ] || echo "$folder/cover-letter.txt"
+	done) && ! grep -L '^diff --git ' "$patches"/*/*.patch | grep .
 }
 round_trip() {
 	copy=$logs/round-trip
@@ -54,12 +97,16 @@ round_trip() {
 	rm -rf "$copy"
 }
 
-# Without the cover letter, which git am does not take
+# The patterns that README.md gives to git am: for all series, and for one
 readme_names_all() (
-	# shellcheck disable=SC2046 # patterns
-	set -- $(sed -n "s|^    git am \(.*/patches/$base/.*\)|\1|p" "$top/README.md" | sed "s|[.][.][.]/|$top/|g")
-	[ $# -gt 0 ] && printf '%s\n' "$@" | sed 's|.*/||' >"$logs/readme.patches" &&
-	list "$patches/series" | diff "$logs/readme.patches" -
+	sed -n "s|^    git am [.][.][.]/patches/$base/||p" "$top/README.md" >"$logs/readme.patterns"
+	cd "$patches" && grep -qxF '*/*.patch' "$logs/readme.patterns" &&
+	while read -r pattern; do
+		one=${pattern%%/*}
+		[ "$one" != '*' ] || one=all
+		patches_of "$one" | sort >"$logs/readme.patches"
+		printf '%s\n' $pattern | sort | diff "$logs/readme.patches" - || exit 1
+	done <"$logs/readme.patterns"
 )
 bench_as_made() (
 	cd "$top/bench" && sha256sum -c sums &&
@@ -73,10 +120,10 @@ bench_of_series() {
 }
 figures_of_bench() {
 	"$top/scripts/figures" --readme | diff "$top/README.md" - &&
-	"$top/scripts/figures" --rst | diff "$top/Documentation/events-trap.rst" - &&
+	"$top/scripts/figures" --rst | diff "$top/Documentation/trap/events-trap.rst" - &&
 	for figure in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
 		if ! grep -qF -e "<!--=$figure-->" "$top/README.md" ||
-		   ! grep -qF "@$figure@" "$series_dir/cover"; then
+		   ! cat "$series_dir"/*/cover | grep -qF "@$figure@"; then
 			echo "$figure is not quoted"
 			return 1
 		fi
@@ -84,7 +131,7 @@ figures_of_bench() {
 	# Each row of the table has its price: with others, each would be another one
 	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/results.tsv" >"$logs/other.tsv" &&
 	RESULTS=$logs/other.tsv "$top/scripts/figures" --rst >"$logs/other.rst" || return 1
-	rows=$(diff "$top/Documentation/events-trap.rst" "$logs/other.rst" | grep -c '^>')
+	rows=$(diff "$top/Documentation/trap/events-trap.rst" "$logs/other.rst" | grep -c '^>')
 	echo "rows of the table: $rows"
 	[ "$rows" = 5 ]
 }
@@ -92,6 +139,11 @@ figures_of_bench() {
 check 'patches/ is what the sources give' patches_of_sources
 check 'the series is the same with other settings' same_elsewhere
 check 'git am gives what the sources give' git_am
+check 'git am of the folders by name gives the same' any_order
+check 'no cover letter is named *.patch' cover_letters
+name='the series keep to their budgets of added lines'
+check "$name" within_budgets
+! selected "$name" || sed 's/^/# /' "$logs/budgets"
 check 'bench/ is as "make bench" left it' bench_as_made
 if [ "$source_version" = "$base_version" ]; then
 	! have patch 'each patch applies without fuzz and offset' ||

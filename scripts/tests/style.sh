@@ -64,7 +64,7 @@ of_commit() {
 		sed 's/:[0-9][0-9]* /: /' | sort >"$logs/kernel-doc.$1"
 }
 documentation() {
-	for rst in "$top"/Documentation/*.rst; do
+	for rst in "$top"/Documentation/*/*.rst; do
 		PATH=/usr/bin:/bin rst2html --halt=2 "$rst" >/dev/null || return 1
 	done
 }
@@ -117,7 +117,7 @@ check_with() {
 	! have "$with" "$1" || check "$@"
 }
 
-for file in $(list "$patches/series"); do
+for file in $(patches_of all); do
 	check_with "$licences" "checkpatch --strict: ${file%.patch}" checkpatch "$file"
 done
 check_with "$licences" 'checkpatch --strict on the programs of scripts/ and tests/' checkpatch_programs

@@ -33,10 +33,10 @@ bpf_object() {	# FILE OPTION...
 # The recipes of the document, each in a file of its name
 recipes_of_document() {
 	rm -rf "$logs/recipes" && mkdir -p "$logs/recipes" &&
-	"$top/scripts/guest/recipe" "$top/Documentation/events-trap.rst" >"$logs/recipes.names" &&
+	"$top/scripts/guest/recipe" "$top/Documentation/trap/events-trap.rst" >"$logs/recipes.names" &&
 	[ -s "$logs/recipes.names" ] || return 1
 	while read -r recipe; do
-		"$top/scripts/guest/recipe" "$top/Documentation/events-trap.rst" "$recipe" >"$logs/recipes/$recipe"
+		"$top/scripts/guest/recipe" "$top/Documentation/trap/events-trap.rst" "$recipe" >"$logs/recipes/$recipe"
 	done <"$logs/recipes.names"
 }
 

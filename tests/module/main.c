@@ -15,7 +15,7 @@
  *
  *	V		raises vector V
  *	2 V		raises an NMI, whose handler raises vector V
- *	delay MS	waits for MS milliseconds, but not in a machine check
+ *	delay MS	waits for MS milliseconds
  *	oops		oopses, once
  *
  * until "off" is written or the file is closed. A kernel without these events
@@ -254,8 +254,7 @@ static void trap_test_probe(void *data, struct pt_regs *regs,
 		__module_get(THIS_MODULE);
 		trap_test_pf_oops();
 	}
-	/* At the entry of a machine check, all other CPUs spin until this one is there */
-	if (trap_probe_delay && vector != X86_TRAP_MC)
+	if (trap_probe_delay)
 		mdelay(trap_probe_delay);
 	if (trap_probe_raise) {
 		__this_cpu_write(trap_test_in_nmi, trap_probe_in_nmi);

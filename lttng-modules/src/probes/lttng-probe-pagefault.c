@@ -24,17 +24,6 @@
 
 #include <instrumentation/events/pagefault.h>
 
-/*
- * LTTng finds a tracepoint by its name, and waits for one that is not there. So that
- * a kernel without these events refuses this module, and says what it lacks, it asks
- * for their symbols.
- */
-static const struct tracepoint * const lttng_pagefault_needs[] __used = {
-	&__tracepoint_pagefault_entry,
-	&__tracepoint_pagefault_exit,
-	&__tracepoint_pagefault_notrap,
-};
-
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("Trap Trace Events <trap-trace-events@example.invalid>");
 MODULE_DESCRIPTION("LTTng pagefault probes");

@@ -20,16 +20,6 @@
 
 #include <instrumentation/events/trap.h>
 
-/*
- * LTTng finds a tracepoint by its name, and waits for one that is not there. So that
- * a kernel without these events refuses this module, and says what it lacks, it asks
- * for their symbols.
- */
-static const struct tracepoint * const lttng_trap_needs[] __used = {
-	&__tracepoint_trap_entry,
-	&__tracepoint_trap_exit,
-};
-
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("Trap Trace Events <trap-trace-events@example.invalid>");
 MODULE_DESCRIPTION("LTTng trap probes");

@@ -386,12 +386,13 @@ static const struct way {
 	 * one of a trap event. The second instance is for exits, and walks no stack
 	 */
 	{ "walk", WALKS, "(to tell the price of the guard)",
-	  { { "trap_suppressed" }, { "events/signal/signal_generate/enable", "1", "0" },
+	  { { PAGEFAULT "pagefault_exit/id" },
+	    { "events/signal/signal_generate/enable", "1", "0" },
 	    { "options/userstacktrace", "1", "0" } } },
 	{ "walk_guarded", WALKS, "(to tell the price of the guard)",
 	  { { "events/trap/trap_entry/enable", "1", "0" },
 	    { "options/userstacktrace", "1", "0" },
-	    { "instances/price/events/trap/trap_exit/enable", "1", "0" } } },
+	    { "instances/price/" PAGEFAULT "pagefault_entry/enable", "1", "0" } } },
 	{ "page_fault_user", CONTROL | PAGE_FAULTS, "address, ip, error code",
 	  { { EXCEPTIONS "enable", "1", "0" } } },
 	{ "page_fault_user_hist", CONTROL | PAGE_FAULTS, "how many",

@@ -11,8 +11,8 @@
 #include <asm/trapnr.h>
 
 /*
- * The names that the kernel's own events print, see <asm/trace/trap.h>. A vector
- * without a name is recorded as the number that it is.
+ * The names that the kernel's own events print, see <trace/events/trap.h>. A vector
+ * without a name is recorded as a number.
  */
 LTTNG_TRACEPOINT_ENUM(trap_vector,
 	TP_ENUM_VALUES(
@@ -30,11 +30,9 @@ LTTNG_TRACEPOINT_ENUM(trap_vector,
 		ctf_enum_value("#NP",		X86_TRAP_NP)
 		ctf_enum_value("#SS",		X86_TRAP_SS)
 		ctf_enum_value("#GP",		X86_TRAP_GP)
-		ctf_enum_value("#PF",		X86_TRAP_PF)
 		ctf_enum_value("SPURIOUS",	X86_TRAP_SPURIOUS)
 		ctf_enum_value("#MF",		X86_TRAP_MF)
 		ctf_enum_value("#AC",		X86_TRAP_AC)
-		ctf_enum_value("#MC",		X86_TRAP_MC)
 		ctf_enum_value("#XM",		X86_TRAP_XF)
 		ctf_enum_value("#VE",		X86_TRAP_VE)
 		ctf_enum_value("#CP",		X86_TRAP_CP)
