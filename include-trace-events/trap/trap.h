@@ -74,8 +74,8 @@ DECLARE_EVENT_CLASS(trap,
 );
 
 /*
- * Fires before a trap is handled, interrupts disabled. @ip is where the trap was
- * taken: at the instruction for a fault, after it for a trap in the narrow sense.
+ * Fires before a trap is handled, interrupts disabled. @ip is where the trap
+ * was taken: at the instruction for a fault, after it for others such as #BP.
  */
 DEFINE_EVENT(trap, trap_entry,
 	     TP_PROTO(struct pt_regs *regs, unsigned int vector,

@@ -478,7 +478,8 @@ static void test_machine_check(void)
 	/* The record is written later, by a worker */
 	for (int second = 0; second < 10 && records < ROUNDS_MC; second++) {
 		sleep(1);
-		records = traps = 0;
+		records = 0;
+		traps = 0;
 		f = open_trace(instance, -1);
 		while (fgets(line, sizeof(line), f)) {
 			records += !!strstr(line, ": mce_record: ");

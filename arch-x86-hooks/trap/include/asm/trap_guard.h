@@ -36,14 +36,15 @@ DECLARE_PER_CPU(unsigned long, trap_suppressed);
  * trap_guard_enter - Begin to run the probes of an event
  * @regs:	Registers of the context that the trap interrupted
  *
- * A kprobe on the way to the ring buffer is fatal while another one is reentered.
- * So this suppresses the traps that come in that state as well.
+ * A kprobe on the way to the ring buffer is fatal while a kprobe is handled
+ * inside another one. A trap that comes in that state is suppressed as well.
  *
- * Context: A trap handler. Interrupts are disabled until trap_guard_exit(). The
- *	    caller is notrace and NOKPROBE: a trap before the bit is set recurses.
+ * Context: A trap handler. Interrupts are disabled until trap_guard_exit().
+ *	    The caller is notrace and NOKPROBE: a trap before the bit is set
+ *	    recurses.
  *
- * Return: true if the probes may run, and trap_guard_exit() has to follow; false
- *	   if the event is suppressed, which is counted.
+ * Return: true if the probes may run, then trap_guard_exit() has to follow;
+ *	   false if the event is suppressed. That is counted.
  */
 static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 {
@@ -56,7 +57,7 @@ static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 	}
 
 	trace_recursion_set(TRACE_TRAP_BIT);
-	/* A trap of a probe reads the bit on this CPU: compiler order is enough */
+	/* A trap of a probe reads it on this CPU: compiler order is enough */
 	barrier();
 	return true;
 }
@@ -103,10 +104,23 @@ static __always_inline void trap_guard_resume(bool in_probe)
 
 #else /* !CONFIG_TRACEPOINTS */
 
-static __always_inline bool trap_guard_enter(struct pt_regs *regs) { return false; }
-static __always_inline void trap_guard_exit(void) { }
-static __always_inline bool trap_guard_suspend(void) { return false; }
-static __always_inline void trap_guard_resume(bool in_probe) { }
+static __always_inline bool trap_guard_enter(struct pt_regs *regs)
+{
+	return false;
+}
+
+static __always_inline void trap_guard_exit(void)
+{
+}
+
+static __always_inline bool trap_guard_suspend(void)
+{
+	return false;
+}
+
+static __always_inline void trap_guard_resume(bool in_probe)
+{
+}
 
 #endif /* !CONFIG_TRACEPOINTS */
 
