@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
+# fixes: the reproducers of the series fixes: with it each bug is gone, on the base it is there
+#
+# The base kernels are built for this alone.
+
+# reproduced KERNEL JOB [OPTION OF BOOT...]: tests/fixes/run in a guest
+reproduced() {
+	kernel=$1 job=$2
+	shift 2
+	guest "$kernel" "$job" "$@" <<END
+[ ! -f $logs/rcu_eqs.$kernel/rcu_eqs.ko ] || cp $logs/rcu_eqs.$kernel/rcu_eqs.ko /job
+$top/tests/fixes/run >/job/tap 2>&1
+END
+	status=$?
+	cat "$job/tap"
+	return $status
+}
+result() { sed -n "s/^\(not \)\{0,1\}ok [0-9]* - \($1.*\)/\1\2/p" "$2/tap"; }
+
+# is_fixed NAME JOB: no longer seen, and not skipped
+is_fixed() {
+	[ "$(result "$1" "$2")" = "$1" ]
+}
+# was_there NAME JOB: seen
+was_there() {
+	result "$1" "$2" | grep "^not $1: status "
+}
+
+# The module that faults on the way into a guest, for a kernel that tracks its context
+build_rcu_eqs() {	# SOURCE KERNEL
+	rm -rf "$logs/rcu_eqs.$2" &&
+	cp "$dir/$2/vmlinux.symvers" "$dir/$2/Module.symvers" &&
+	kernel_make "$1" "$2" modules_prepare &&
+	kernel_make "$1" "$2" M="$top/tests/fixes" MO="$logs/rcu_eqs.$2" modules
+}
+
+hangs_in_printk() {
+	! TIMEOUT=60 reproduced "$1" "$2" -a tp_printk || { echo 'it does not hang'; return 1; }
+	! grep -q '^ok .* tp_printk' "$2/tap"
+}
+
+kernels guest debug guest-base debug-base
+check 'fixes: the module of rcu_eqs builds' build_rcu_eqs "$src" debug
+check 'fixes: and for the base' build_rcu_eqs "$dir/src-base" debug-base
+check 'fixes: the reproducers run' reproduced guest "$logs/fixed"
+check 'fixes: cr2 is fixed' is_fixed cr2 "$logs/fixed"
+check 'fixes: the reproducers run with lockdep' reproduced debug "$logs/fixed-debug"
+check 'fixes: rcu_eqs is fixed' is_fixed rcu_eqs "$logs/fixed-debug"
+check 'fixes: tp_printk runs' reproduced guest "$logs/fixed-printk" -a tp_printk
+check 'fixes: tp_printk is fixed' is_fixed tp_printk "$logs/fixed-printk"
+check 'fixes: the reproducers run on the base' reproduced guest-base "$logs/base"
+check 'fixes: cr2 is in the base' was_there cr2 "$logs/base"
+check 'fixes: they run on the base with lockdep' reproduced debug-base "$logs/base-debug"
+check 'fixes: rcu_eqs is in the base' was_there rcu_eqs "$logs/base-debug"
+check 'fixes: tp_printk hangs the base' hangs_in_printk guest-base "$logs/base-printk"
