@@ -188,14 +188,12 @@ selftests tools/testing/selftests
 Documentation Documentation/trace'
 
 kernel_path() {
-	case $2 in samples/*) echo "$2"; return ;; esac	# Until the sample leaves the series
 	echo "$path_map" | while read -r ours theirs; do
 		case $2 in "$ours/$1/"*) echo "$theirs/${2#"$ours/$1/"}" ;; esac
 	done | grep .
 }
 
 repo_path() {
-	case $2 in samples/*) echo "$2"; return ;; esac
 	echo "$path_map" | while read -r ours theirs; do
 		case $2 in "$theirs/"*) echo "$ours/$1/${2#"$theirs/"}" ;; esac
 	done | grep .
