@@ -3,11 +3,14 @@
 # style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling
 
 checkpatch() (
-	# MAINTAINERS has the folder of the file that the patch for the filters adds
+	# MAINTAINERS has the folders of the files that these patches add; and the source is
+	# one commit, which has no commit that a fix could name
 	patch=$patches/$1
 	case $1 in
-	*-tracing-Accept-*)	set -- --ignore FILE_PATH_CHANGES ;;
-	*)			set -- ;;
+	*-tracing-Accept-* | trap/*-selftests-trap-*)
+			set -- --ignore FILE_PATH_CHANGES ;;
+	fixes/*)	set -- --ignore UNKNOWN_COMMIT_ID ;;
+	*)		set -- ;;
 	esac
 	# The kernel's own python scripts want Debian's python
 	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl \

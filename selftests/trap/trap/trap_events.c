@@ -86,7 +86,7 @@ static bool trace_matches(const struct expect *x, int cpu)
 	fclose(f);
 
 	if (entries != x->rounds || exits != x->rounds || elsewhere)
-		ksft_print_msg("CPU %d: %d expected, %d entries, %d exits, %d events of other CPUs\n",
+		ksft_print_msg("CPU %d: %d expected, %d entries, %d exits, %d elsewhere\n",
 			       cpu, x->rounds, entries, exits, elsewhere);
 	return entries == x->rounds && exits == x->rounds && !wrong && !elsewhere;
 }
