@@ -130,6 +130,20 @@ EOF
 	done
 }
 
+# No probe runs in a #MC, so the stack walks of perf leave machine checks alone
+machine_check_under_perf() {
+	guest guest "$logs/mc" <<EOF || return 1
+perf record -q -g -a -e 'trap:*' -o /tmp/perf.data $tests/trap_events >/job/tap 2>/job/errors
+perf script -i /tmp/perf.data >/job/perf 2>>/job/errors
+EOF
+	cat "$logs/mc/errors"
+	grep -e '#MC' -e '^not ok' "$logs/mc/tap"
+	echo "samples: $(grep -c ' trap:trap_' "$logs/mc/perf"), of #MC: $(grep -c 'vector=18' "$logs/mc/perf")"
+	console_clean "$logs/mc/console.log" && ! grep -q '^not ok' "$logs/mc/tap" &&
+	grep -q '^ok .*#MC from outside, has mce_record' "$logs/mc/tap" && ! grep -q '#MC.*SKIP' "$logs/mc/tap" &&
+	grep -q ' trap:trap_entry: ' "$logs/mc/perf" && ! grep -q 'vector=18' "$logs/mc/perf"
+}
+
 export TIMEOUT="${TIMEOUT:-900}"
 # shellcheck disable=SC2046 # a list
 set -- $(programs x86_64 $(kselftest_programs))
@@ -143,6 +157,8 @@ check '#DF is in the dump of the trace' double_fault
 check 'trace_event=trap:* on the command line' at_boot
 ! have 'trace-cmd perf bpftrace' 'trace-cmd, perf and bpftrace show the events' ||
 	check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
+! have perf 'a machine check while perf -g records the traps' ||
+	check 'a machine check while perf -g records the traps' machine_check_under_perf
 check 'event filters take the names that the events print' filter_names
 check 'page faults of MMIO are told' mmio_faults
 check 'page faults of old CPUs are told' errata
