@@ -15,8 +15,9 @@
  * It works in rounds. After each one, all is switched off, and it is seen
  *
  *  - that each trap led to the signal, or went on, as it must;
- *  - that the events were as many as the traps: a histogram has counted them all
- *    the time, in every second round, as then the events are never all off;
+ *  - that the events were as many as the traps, and none of them a trap event of a
+ *    page fault or a machine check: a histogram has counted them all the time, in
+ *    every second round, as then the events are never all off;
  *  - that the state of tracing is what it was;
  *  - that a fixed number of traps has as many events;
  *  - that a trap of a probe is suppressed, and counted.
@@ -122,7 +123,7 @@ struct thread {
 
 static struct shared {
 	struct thread threads[THREADS];
-	bool stop;
+	bool stop, tracer_probed;
 	unsigned long warnings, poisoned;
 } *shared;
 
@@ -1057,8 +1058,8 @@ static int read_file(struct thread *me)
 		"events/trap/trap_exit/hist", "events/pagefault/pagefault_exit/hist",
 		"events/pagefault/pagefault_exit/format", "events/trap/filter",
 		"events/trap/trap_entry/trigger", "set_event", "enabled_functions", "error_log",
-		"trap_suppressed", "kprobe_profile", "dynamic_events", "set_ftrace_filter",
-		"trace_stat/function0",
+		"../debug/x86/trap_suppressed", "kprobe_profile", "dynamic_events",
+		"set_ftrace_filter", "trace_stat/function0",
 	};
 	const unsigned int n = draw(me, INSTANCES + 1), reads = 1 + draw(me, 8);
 	const char *file = files[draw(me, ARRAY_SIZE(files))];
@@ -1100,30 +1101,37 @@ static int add_kprobe(struct thread *me)
 {
 	static const char * const symbols[] = {
 		"handle_mm_fault", "bad_area_nosemaphore", "do_error_trap", "fixup_exception",
-		"force_sig_fault", "do_sys_openat2", "vfs_write", "ring_buffer_lock_reserve",
-		"ring_buffer_unlock_commit", "trace_event_buffer_reserve", "stack_trace_save_user",
-		"arch_stack_walk", "event_triggers_call", "filter_match_preds",
-		"__traceiter_trap_entry", "__traceiter_pagefault_exit", "copy_from_user_nofault",
-		"trap_guard_save", "exc_page_fault", "no_such_symbol",
+		"force_sig_fault", "do_sys_openat2", "vfs_write",
+		/* The tracer's: from IN_TRACER on */
+		"ring_buffer_lock_reserve", "ring_buffer_unlock_commit",
+		"trace_event_buffer_reserve", "stack_trace_save_user", "arch_stack_walk",
+		"event_triggers_call", "filter_match_preds", "__traceiter_trap_entry",
+		"__traceiter_pagefault_exit", "copy_from_user_nofault",
+		/* These are refused */
+		"__trap_trace_entry", "exc_page_fault", "no_such_symbol",
 	};
+	enum { IN_TRACER = 7 };
 	const unsigned int n = draw(me, 6), offset = draw(me, 3) ? draw(me, 64) : 0;
-	const char *symbol = symbols[draw(me, ARRAY_SIZE(symbols))];
+	const unsigned int number = draw(me, ARRAY_SIZE(symbols));
 	const bool at_return = !draw(me, 4);
-	int ret;
+	const char *symbol = symbols[number];
+	int ret = 0;
 
 	note(me, "%s k%u on %s+%u", at_return ? "kretprobe" : "kprobe", n, symbol,
 	     at_return ? 0 : offset);
 	if (at_return)
-		return append(TRACING, "dynamic_events", "r:" NAME "/k%u %s ret=$retval\n", n,
-			      symbol);
+		ret = append(TRACING, "dynamic_events", "r:" NAME "/k%u %s ret=$retval\n", n,
+			     symbol);
 
 	/* At the next instruction: no other address is taken */
-	for (unsigned int i = 0; i < 15; i++) {
+	for (unsigned int i = 0; !at_return && i < 15; i++) {
 		ret = append(TRACING, "dynamic_events", "p:" NAME "/k%u %s+%u stack=$stack0\n", n,
 			     symbol, offset + i);
 		if (ret != -EILSEQ)
 			break;
 	}
+	if (!ret && number >= IN_TRACER)
+		shared->tracer_probed = true;
 	return ret;
 }
 
@@ -1662,13 +1670,15 @@ static void switch_all_off(void)
  */
 static const char *watch;
 
+#define UNTRACED	" || vector == 14 || vector == 18"
+
 static const struct {
-	const char *event, *keys;
+	const char *event, *keys, *also;
 } watched[] = {
-	{ "trap/trap_entry", "vector,user_mode" },
-	{ "trap/trap_exit", "vector,user_mode" },
-	{ "pagefault/pagefault_entry", "user_mode" },
-	{ "pagefault/pagefault_exit", "outcome" },
+	{ "trap/trap_entry", "vector,user_mode", UNTRACED },
+	{ "trap/trap_exit", "vector,user_mode", UNTRACED },
+	{ "pagefault/pagefault_entry", "user_mode", "" },
+	{ "pagefault/pagefault_exit", "outcome,user_mode", "" },
 };
 
 static void watch_begin(void)
@@ -1682,8 +1692,8 @@ static void watch_begin(void)
 	watch = path;
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++) {
 		snprintf(file, sizeof(file), "events/%s/trigger", watched[i].event);
-		must(put(watch, file, "hist:keys=%s if COMM == \"" NAME "\"", watched[i].keys),
-		     file);
+		must(put(watch, file, "hist:keys=%s if COMM == \"" NAME "\"%s", watched[i].keys,
+			 watched[i].also), file);
 	}
 }
 
@@ -1702,20 +1712,23 @@ static void watch_end(void)
 static bool read_hist(size_t i, unsigned long counts[2][OUTCOMES])
 {
 	unsigned long n, dropped = 0;
-	unsigned int key, user = 0;
+	unsigned int key, user;
 	char file[64], *text;
 	bool whole;
 
 	memset(counts, 0, 2 * OUTCOMES * sizeof(**counts));
 	snprintf(file, sizeof(file), "events/%s/hist", watched[i].event);
 	text = get(watch, file);
-	for (char *at = text; at && (at = strstr(at, "{ ")); at++)
+	for (char *at = text; at && (at = strstr(at, "{ ")); at++) {
+		key = 0;
 		if ((sscanf(at, "{ vector: %u, user_mode: %u } hitcount: %lu",
 			    &key, &user, &n) == 3 ||
-		     sscanf(at, "{ user_mode: %u } hitcount: %lu", &key, &n) == 2 ||
-		     sscanf(at, "{ outcome: %u } hitcount: %lu", &key, &n) == 2) &&
+		     sscanf(at, "{ outcome: %u, user_mode: %u } hitcount: %lu",
+			    &key, &user, &n) == 3 ||
+		     sscanf(at, "{ user_mode: %u } hitcount: %lu", &user, &n) == 2) &&
 		    key < OUTCOMES && user < 2)
 			counts[user][key] += n;
+	}
 	whole = text && strstr(text, "Dropped: ") &&
 		sscanf(strstr(text, "Dropped: "), "Dropped: %lu", &dropped) == 1 && !dropped;
 	free(text);
@@ -1743,11 +1756,17 @@ static unsigned long all_outcomes(unsigned int outcome)
 /* Others, like kprobes, uprobes and the monitor, raise these as well */
 static bool raised_by_others(unsigned int vector)
 {
-	return vector == DB || vector == NMI || vector == BP || vector == PF || vector == MC;
+	return vector == DB || vector == NMI || vector == BP;
+}
+
+/* These have no trap events, and page faults have events of their own */
+static bool untraced(unsigned int vector)
+{
+	return vector == PF || vector == MC;
 }
 
 /* The numbers at the begin of the round, to be taken off */
-static unsigned long raised_before[2][VECTORS], outcomes_before[OUTCOMES];
+static unsigned long raised_before[2][VECTORS], outcomes_before[OUTCOMES], suppressed_before;
 
 static void remember_raised(void)
 {
@@ -1756,6 +1775,25 @@ static void remember_raised(void)
 			raised_before[user][vector] = all_raised(user, vector);
 	for (unsigned int outcome = 0; outcome < OUTCOMES; outcome++)
 		outcomes_before[outcome] = all_outcomes(outcome);
+	suppressed_before = suppressed();
+	shared->tracer_probed = false;
+}
+
+/*
+ * Whether each entry has its exit. What comes while a kprobe is handled inside another
+ * one, as it is on the tracer, is suppressed: a #BP or page fault of kernel mode then may
+ * have one of them only
+ */
+static bool paired(unsigned long entries, unsigned long exits, bool of_kprobe)
+{
+	unsigned long alone = entries > exits ? entries - exits : exits - entries;
+
+	if (!alone)
+		return true;
+	if (!of_kprobe || !shared->tracer_probed || alone > suppressed() - suppressed_before)
+		return false;
+	ksft_print_msg("kprobes: %lu entries, %lu exits\n", entries, exits);
+	return true;
 }
 
 /* All that the histograms say of the round that was; how many traps they agree on */
@@ -1764,8 +1802,7 @@ static bool watch_agrees(unsigned long *agreed)
 	static const unsigned int outcomes[] = {
 		OUTCOME_SIGBUS, OUTCOME_MAPERR, OUTCOME_ACCERR, OUTCOME_PKUERR,
 	};
-	unsigned long counts[ARRAY_SIZE(watched)][2][OUTCOMES], entries = 0, exits = 0;
-	unsigned long signals = 0;
+	unsigned long counts[ARRAY_SIZE(watched)][2][OUTCOMES], signals = 0;
 	bool good = true;
 
 	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
@@ -1778,15 +1815,13 @@ static bool watch_agrees(unsigned long *agreed)
 	}
 	for (unsigned int vector = 0; vector < VECTORS; vector++) {
 		for (int user = 0; user < 2; user++) {
-			unsigned long raised = all_raised(user, vector) -
+			unsigned long raised = untraced(vector) ? 0 : all_raised(user, vector) -
 					       raised_before[user][vector];
 			unsigned long entry = counts[0][user][vector];
 			unsigned long exit = counts[1][user][vector];
-			/* Some pages are there already when they are touched */
-			unsigned long least = user && vector == PF ? signals : raised;
 
-			if (entry == exit &&
-			    (raised_by_others(vector) ? entry >= least : entry == raised)) {
+			if (paired(entry, exit, !user && vector == BP) &&
+			    (raised_by_others(vector) ? entry >= raised : entry == raised)) {
 				*agreed += exit;
 				continue;
 			}
@@ -1795,21 +1830,28 @@ static bool watch_agrees(unsigned long *agreed)
 			good = false;
 		}
 	}
-	for (unsigned int i = 0; i < OUTCOMES; i++) {
-		entries += counts[2][0][i];
-		exits += counts[3][0][i];
+	for (int user = 0; user < 2; user++) {
+		unsigned long entries = counts[2][user][0], exits = 0;
+		/* Some pages are there already when they are touched */
+		unsigned long least = user ? signals : all_raised(0, PF) - raised_before[0][PF];
+
+		for (unsigned int i = 0; i < OUTCOMES; i++)
+			exits += counts[3][user][i];
+		if (paired(entries, exits, !user) && entries >= least) {
+			*agreed += exits;
+			continue;
+		}
+		ksft_print_msg("page faults of %s mode: %lu at least, %lu entries, %lu exits\n",
+			       user ? "user" : "kernel", least, entries, exits);
+		good = false;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++) {
 		unsigned long raised = all_outcomes(outcomes[i]) - outcomes_before[outcomes[i]];
+		unsigned long exits = counts[3][0][outcomes[i]] + counts[3][1][outcomes[i]];
 
-		if (counts[3][0][outcomes[i]] == raised)
+		if (exits == raised)
 			continue;
-		ksft_print_msg("outcome %u: %lu signals, %lu exits\n", outcomes[i], raised,
-			       counts[3][0][outcomes[i]]);
-		good = false;
-	}
-	if (entries != exits) {
-		ksft_print_msg("page faults: %lu entries, %lu exits\n", entries, exits);
+		ksft_print_msg("outcome %u: %lu signals, %lu exits\n", outcomes[i], raised, exits);
 		good = false;
 	}
 	return good;
@@ -1878,7 +1920,7 @@ static bool guards(unsigned long *counted)
 	*counted = suppressed() - before;
 	f = open_trace(check_instance, -1);
 	while (next_event(f, &e)) {
-		nested += e.vector == DE;
+		nested += e.vector == DE || untraced(e.vector);
 		entries += e.vector == UD && e.user && !e.exit;
 	}
 	fclose(f);
@@ -2180,8 +2222,10 @@ int main(int argc, char **argv)
 
 	parse_options(argc, argv, &limit, &duration);
 	start();
-	if (access(TRACING "/events/pagefault/pagefault_exit", F_OK) || access(SUPPRESSED, R_OK))
-		ksft_exit_skip("no pagefault events, or no trap_suppressed, in " TRACING "\n");
+	if (access(TRACING "/events/pagefault/pagefault_exit", F_OK))
+		ksft_exit_skip("no pagefault events in " TRACING "\n");
+	if (access(SUPPRESSED, R_OK))
+		ksft_exit_skip("no " SUPPRESSED "\n");
 	set_up(limit);
 	have_probe = !access(PROBE_FILE, W_OK);
 	ksft_set_plan(6);
