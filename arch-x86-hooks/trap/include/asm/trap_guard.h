@@ -14,7 +14,8 @@
  *  - A trap from user mode cannot be a probe's. It is always traced.
  *  - An NMI interrupts a probe at any place. It clears the bit and restores it
  *    at its end, so that the NMI and the traps it raises are traced.
- *  - A #MC does not do so: the traps it raises in a probe are not traced.
+ *  - #MC leaves the bit set: traps that a #MC raises inside a probe are not
+ *    traced.
  *  - A probe that oopses takes the bit along with its task. Other tasks on this
  *    CPU are traced as before.
  *
@@ -32,12 +33,23 @@
 
 DECLARE_PER_CPU(unsigned long, trap_suppressed);
 
+/* In state KPROBE_REENTER, the next kprobe hit is a BUG(), see reenter_kprobe() */
+static __always_inline bool trap_guard_kprobe_reentered(void)
+{
+#ifdef CONFIG_KPROBES
+	return __this_cpu_read(current_kprobe) &&
+	       __this_cpu_read(kprobe_ctlblk.kprobe_status) == KPROBE_REENTER;
+#else
+	return false;
+#endif
+}
+
 /**
  * trap_guard_enter - Begin to run the probes of an event
  * @regs:	Registers of the context that the trap interrupted
  *
- * A kprobe on the way to the ring buffer is fatal while a kprobe is handled
- * inside another one. A trap that comes in that state is suppressed as well.
+ * A trap that comes in state KPROBE_REENTER is suppressed as well, even an NMI:
+ * a kprobe on the way to the ring buffer would be a BUG().
  *
  * Context: A trap handler. Interrupts are disabled until trap_guard_exit().
  *	    The caller is notrace and NOKPROBE: a trap before the bit is set
@@ -50,14 +62,14 @@ static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 {
 	lockdep_assert_irqs_disabled();
 
-	if (!user_mode(regs) &&
-	    (trace_recursion_test(TRACE_TRAP_BIT) || kprobe_reentered())) {
+	if (!user_mode(regs) && (trace_recursion_test(TRACE_TRAP_BIT) ||
+				 trap_guard_kprobe_reentered())) {
 		__this_cpu_inc(trap_suppressed);
 		return false;
 	}
 
 	trace_recursion_set(TRACE_TRAP_BIT);
-	/* A trap of a probe reads it on this CPU: compiler order is enough */
+	/* Only traps on this CPU read the bit, so barrier() suffices */
 	barrier();
 	return true;
 }
@@ -76,7 +88,7 @@ static __always_inline void trap_guard_exit(void)
 /**
  * trap_guard_suspend - Let an NMI trace itself and its traps
  *
- * Context: NMI, before anything that can trap.
+ * Context: NMI, first in the handler.
  *
  * Return: What trap_guard_resume() takes: whether the NMI hit a probe.
  */
@@ -93,7 +105,7 @@ static __always_inline bool trap_guard_suspend(void)
  * trap_guard_resume - Restore what trap_guard_suspend() found
  * @in_probe:	The return value of trap_guard_suspend()
  *
- * Context: NMI, after anything that can trap.
+ * Context: NMI, last in the handler.
  */
 static __always_inline void trap_guard_resume(bool in_probe)
 {
