@@ -33,7 +33,7 @@
 
 DECLARE_PER_CPU(unsigned long, trap_suppressed);
 
-/* In state KPROBE_REENTER, the next kprobe hit is a BUG(), see reenter_kprobe() */
+/* In state KPROBE_REENTER the next kprobe is a BUG(), see reenter_kprobe() */
 static __always_inline bool trap_guard_kprobe_reentered(void)
 {
 #ifdef CONFIG_KPROBES
