@@ -29,7 +29,7 @@
 #define THREAD_SIZE	(4 * PAGE)
 
 static sigjmp_buf out;
-static void *volatile fault;
+static void *fault;
 
 static void on_segv(int sig, siginfo_t *info, void *context)
 {
