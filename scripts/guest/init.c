@@ -160,11 +160,17 @@ static void start_job(int interactive)
 static void write_file(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY | O_TRUNC);
+	ssize_t n;
 
-	if (fd < 0 || write(fd, text, strlen(text)) < 0) {
-		perror(file);
-		exit(1);
-	}
+	/* set_event takes a word at a time */
+	do {
+		n = fd < 0 ? -1 : write(fd, text, strlen(text));
+		if (n < 0) {
+			perror(file);
+			exit(1);
+		}
+		text += n;
+	} while (*text);
 	close(fd);
 }
 

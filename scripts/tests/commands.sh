@@ -51,11 +51,10 @@ no_install() (
 )
 does_not_apply() (
 	make_tree "$logs/near" 7 3 && mkdir -p arch/x86/kernel &&
-	plain_git -C "$src" cat-file blob base:MAINTAINERS >MAINTAINERS &&
-	echo nothing >arch/x86/kernel/Makefile &&
+	echo nothing >arch/x86/kernel/traps.c &&
 	plain_git add . && plain_git commit -q -m near &&
 	head=$(git rev-parse HEAD) &&
-	bad_tree 'arch/x86/kernel/Makefile' "$logs/near" &&
+	bad_tree 'arch/x86/kernel/traps.c' "$logs/near" &&
 	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ] &&
 	! find "$build" -maxdepth 2 -name 'am.[0-9]*' | grep .
 )
