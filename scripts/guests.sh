@@ -58,6 +58,63 @@ build_kselftest() (
 	echo "$head" >"$build/kselftest/built"
 ) 8>>"$dir/kselftest.lock"
 
+# Where the series puts hooks into functions of the base, and the functions that it adds
+hooked_objects='mm/memory.o mm/huge_memory.o mm/hugetlb.o mm/shmem.o arch/x86/mm/fault.o'
+added_functions='mm/memory.o: do_handle_mm_fault
+arch/x86/mm/fault.o: handle_page_fault_traced'
+
+# objects_of_base KERNEL: compile these of the base, with the configuration of KERNEL, in
+# base-objects/KERNEL
+objects_of_base() (
+	of_base=$dir/base-objects/$1
+	ARCH=x86_64 cc=gcc
+	[ "$1" != i386 ] || ARCH=i386
+	export ARCH
+	case $1 in
+	*clang*)
+		cc=clang-19
+		export LLVM=-19 ;;
+	esac
+	kmake() { make -C "$dir/src-base" O="$of_base" CC="ccache $cc" HOSTCC='ccache gcc' "$@"; }
+	use_ccache "$dir"
+	[ "$(plain_git -C "$dir/src-base" rev-parse -q --verify HEAD 2>&1)" = \
+		"$(plain_git -C "$src" rev-parse base)" ] || work_tree "$dir/src-base" base || exit 1
+	rm -rf "$of_base" && mkdir -p "$of_base" && cp "$dir/$1/.config" "$of_base/.config" &&
+	kmake -s olddefconfig && diff "$dir/$1/.config" "$of_base/.config" || exit 1
+	set -- "$dir/$1"
+	for object in $hooked_objects; do
+		[ ! -f "$1/$object" ] || set -- "$@" "$object"
+	done
+	shift
+	kmake -j"$(nproc)" "$@"
+)
+
+# functions OBJECT: by name, without what the compiler puts before or behind that
+functions() {
+	nm "$1" | awk 'NF == 3 && $2 ~ /^[tTwW]$/ {
+		sub(/^__(pfx|cfi)_/, "", $3)
+		sub(/[.].*/, "", $3)
+		print $3
+	}' | sort -u
+}
+
+# inlines_as_base KERNEL BASE: the objects of KERNEL have no function that those of BASE
+# lack, but for the added ones: the compiler has inlined it in BASE
+inlines_as_base() {
+	: >"$logs/functions.more"
+	for object in $hooked_objects; do
+		[ -f "$dir/$1/$object" ] || continue
+		functions "$dir/$1/$object" >"$logs/functions" &&
+		functions "$dir/$2/$object" >"$logs/functions.base" || return 1
+		echo "$object: $(wc -l <"$logs/functions") functions, $(wc -l <"$logs/functions.base") in the base"
+		[ -s "$logs/functions.base" ] || return 1
+		comm -23 "$logs/functions" "$logs/functions.base" | sed "s|^|$object: |" >>"$logs/functions.more"
+	done
+	if grep -qx CONFIG_TRACEPOINTS=y "$dir/$1/.config"; then
+		echo "$added_functions"
+	fi | diff - "$logs/functions.more"
+}
+
 # kernels NAME...: what a part needs before it begins: these kernels, and the kselftest.
 # In a run of all parts they are there: the part "builds" has made them.
 kernels() {
@@ -188,7 +245,7 @@ known_skip() {	# KERNEL PROGRAM TEST: REASON
 		return 1 ;;
 	bisect:*': this kernel has no page fault events')
 		return 0 ;;
-	smp1:*': no QEMU_MONITOR, or a single CPU' | \
+	smp1:*': no QEMU_MONITOR, or a single CPU' | smp1:*': no userfaultfd, or a single CPU' | \
 	smp1:*': no CPU can be taken offline' | smp1:*': there is only one CPU')
 		return 0 ;;
 	rt:*': this kernel has no transparent huge pages, or they are off')

@@ -183,6 +183,8 @@ ccache_for() {
 # repo_path SERIES KERNEL-FILE: the way back
 # They fail for a file that is in no folder of the series
 path_map='include-trace-events include/trace/events
+include-linux include/linux
+mm-hooks mm
 arch-x86-hooks arch/x86
 selftests tools/testing/selftests
 Documentation Documentation/trace'

@@ -1,118 +1,155 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pagefault
-#undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE pagefault
 
 #if !defined(_TRACE_PAGEFAULT_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_PAGEFAULT_H
 
-#include <linux/ptrace.h>
+#include <linux/mm_types.h>
+#include <linux/pagefault_trace.h>
 #include <linux/tracepoint.h>
-#include <trace/events/pagefault_outcome.h>
 
-/* The architecture's show_pagefault_error_code() names the bits of its error code */
-#include <asm/trace/pagefault.h>
+#define PAGEFAULT_OUTCOMES						\
+	EM(MINOR) EM(MAJOR) EM(RETRY) EM(FAILED) EM(INTERRUPTED)	\
+	EM(OOM) EM(FIXUP) EM(SIGNAL) EM(ARCH) EMe(OOPS)
 
-#include <trace/events/pagefault_enums.h>
+#define PAGEFAULT_FLAGS							\
+	EM(ANON) EM(FILE) EM(SHMEM) EM(HUGETLB) EM(COW) EM(SWAPIN)	\
+	EM(RETRIED_VMA) EMe(RETRIED_MMAP)
 
-/* As in <trace/events/trap.h>, the records have no padding. */
-DECLARE_EVENT_CLASS(pagefault_start,
-		    TP_PROTO(struct pt_regs *regs, unsigned long address,
-			     unsigned long error_code),
-		    TP_ARGS(regs, address, error_code),
+/* Export the enums to the tools that read the format of an event */
+#undef EM
+#undef EMe
+#define EM(name)	TRACE_DEFINE_ENUM(PAGEFAULT_##name);
+#define EMe(name)	TRACE_DEFINE_ENUM(PAGEFAULT_##name);
+PAGEFAULT_OUTCOMES
+PAGEFAULT_FLAGS
 
-		    TP_STRUCT__entry(__field(unsigned long, address)
-				     __field(unsigned long, ip)
-				     __field(unsigned int, error_code)
-				     __field(unsigned int, user_mode)
-		    ),
+/* Those of FAULT_FLAG_TRACE as well */
+#undef EM
+#define EM(name)	TRACE_DEFINE_ENUM(FAULT_FLAG_##name);
+EM(WRITE) EM(MKWRITE) EM(ALLOW_RETRY) EM(RETRY_NOWAIT) EM(KILLABLE) EM(TRIED)
+EM(USER) EM(REMOTE) EM(INSTRUCTION) EM(INTERRUPTIBLE) EM(UNSHARE)
+EM(ORIG_PTE_VALID) EM(VMA_LOCK)
 
-		    TP_fast_assign(__entry->address = address;
-				   __entry->ip = instruction_pointer(regs);
-				   __entry->error_code = error_code;
-				   __entry->user_mode = !!user_mode(regs);
-		    ),
+#undef EM
+#undef EMe
+#define EM(name)	{ PAGEFAULT_##name, #name },
+#define EMe(name)	{ PAGEFAULT_##name, #name }
 
-		    TP_printk("address=0x%lx ip=%pS error_code=0x%x(%s) mode=%s",
-			      __entry->address, (void *)__entry->ip,
-			      __entry->error_code,
-			      show_pagefault_error_code(__entry->error_code),
-			      __entry->user_mode ? "user" : "kernel")
-);
+/* The events share a static key with the marks on the way */
+int pagefault_reg(void);
+void pagefault_unreg(void);
 
-DECLARE_EVENT_CLASS(pagefault_end,
-		    TP_PROTO(struct pt_regs *regs, unsigned long address,
-			     unsigned long error_code,
-			     const struct pagefault_end *end),
-		    TP_ARGS(regs, address, error_code, end),
+/* Before a page fault is handled. For all fields, see struct pagefault */
+TRACE_EVENT_FN(pagefault_entry,
+	       TP_PROTO(const struct pagefault *pf),
+	       TP_ARGS(pf),
 
-		    TP_STRUCT__entry(__field(unsigned long, address)
-				     __field(unsigned long, ip)
-				     __field(unsigned long long, duration)
-				     __field(unsigned int, error_code)
-				     __field(unsigned int, vm_fault)
-				     __field(unsigned int, flags)
-				     __field(unsigned short, outcome)
-				     __field(unsigned short, user_mode)
-		    ),
+	       TP_STRUCT__entry(__field(unsigned long, address)
+				__field(unsigned long, ip)
+				__field(unsigned long, error_code)
+				__field(unsigned int, user_mode)
+	       ),
 
-		    TP_fast_assign(__entry->address = address;
-				   __entry->ip = end->ip;
-				   __entry->duration = end->duration;
-				   __entry->error_code = error_code;
-				   __entry->vm_fault = (__force u32)end->fault;
-				   __entry->flags = end->flags;
-				   __entry->outcome = end->outcome;
-				   __entry->user_mode = !!user_mode(regs);
-		    ),
+	       TP_fast_assign(__entry->address = pf->address;
+			      __entry->ip = pf->ip;
+			      __entry->error_code = pf->error_code;
+			      __entry->user_mode = pf->user_mode;
+	       ),
 
-		    TP_printk("address=0x%lx ip=%pS error_code=0x%x(%s) mode=%s outcome=%s flags=0x%x(%s) vm_fault=0x%x(%s) duration=%llu%s",
-			      __entry->address, (void *)__entry->ip,
-			      __entry->error_code,
-			      show_pagefault_error_code(__entry->error_code),
-			      __entry->user_mode ? "user" : "kernel",
-			      show_pagefault_outcome(__entry->outcome),
-			      __entry->flags,
-			      show_pagefault_flags(__entry->flags),
-			      __entry->vm_fault,
-			      show_pagefault_vm_fault(__entry->vm_fault),
-			      __entry->duration,
-			      __entry->duration ? "ns" : "(unknown)")
+	       TP_printk("address=0x%lx ip=%pS error_code=0x%lx mode=%s",
+			 __entry->address, (void *)__entry->ip,
+			 __entry->error_code,
+			 __entry->user_mode ? "user" : "kernel"),
+	       pagefault_reg, pagefault_unreg
 );
 
 /*
- * Fires when a page fault was taken, before it is handled, with interrupts
- * disabled.
- *
- * @address:	address whose access faulted
- * @ip:		instruction that did it
- * @error_code:	bit mask of the architecture
- * @user_mode:	1 if it was user mode, 0 for kernel mode
+ * After a page fault was handled, before a signal is delivered. Not for a fault
+ * that was under way when the event was enabled.
  */
-DEFINE_EVENT(pagefault_start, pagefault_entry,
-	     TP_PROTO(struct pt_regs *regs, unsigned long address,
-		      unsigned long error_code),
-	     TP_ARGS(regs, address, error_code)
+TRACE_EVENT_FN(pagefault_exit,
+	       TP_PROTO(const struct pagefault *pf),
+	       TP_ARGS(pf),
+
+	       TP_STRUCT__entry(__field(unsigned long long, duration)
+				__field(unsigned long, address)
+				__field(unsigned long, ip)
+				__field(unsigned long, error_code)
+				__field(unsigned int, outcome)
+				__field(int, signo)
+				__field(int, si_code)
+				__field(unsigned int, flags)
+				__field(unsigned int, vm_fault)
+				__field(unsigned int, user_mode)
+	       ),
+
+	       TP_fast_assign(__entry->duration = pf->duration;
+			      __entry->address = pf->address;
+			      __entry->ip = pf->ip;
+			      __entry->error_code = pf->error_code;
+			      __entry->outcome = pf->outcome;
+			      __entry->signo = pf->signo;
+			      __entry->si_code = pf->si_code;
+			      __entry->flags = pf->flags;
+			      __entry->vm_fault = (__force u32)pf->vm_fault;
+			      __entry->user_mode = pf->user_mode;
+	       ),
+
+	       TP_printk("address=0x%lx ip=%pS error_code=0x%lx mode=%s outcome=%s signo=%d si_code=%d flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",
+			 __entry->address, (void *)__entry->ip,
+			 __entry->error_code,
+			 __entry->user_mode ? "user" : "kernel",
+			 __print_symbolic(__entry->outcome, PAGEFAULT_OUTCOMES),
+			 __entry->signo, __entry->si_code, __entry->flags,
+			 __print_flags(__entry->flags, "|", PAGEFAULT_FLAGS),
+			 __entry->vm_fault,
+			 __print_flags(__entry->vm_fault, "|",
+				       VM_FAULT_RESULT_TRACE),
+			 __entry->duration),
+	       pagefault_reg, pagefault_unreg
 );
 
 /*
- * Fires when the fault was handled, with interrupts disabled again, before
- * signals are delivered; not if the handling does not return (oops). It does not
- * need the entry event: the first fields are the same, and
- *
- * @duration:	ns from before the handling to here, 0 if it is unknown as the
- *		event was off when the fault began. In that case @ip is where the
- *		context continues, and @flags has what @vm_fault tells only
- * @vm_fault:	what handle_mm_fault() returned last, see struct pagefault_end
- * @flags:	bit mask, enum pagefault_flags
- * @outcome:	enum pagefault_outcome
+ * After handle_mm_fault() was called without registers, by get_user_pages() and
+ * others. getrusage() of the current task counts MINOR and MAJOR, not that of
+ * @tgid. After RETRY, the caller may try again.
  */
-DEFINE_EVENT(pagefault_end, pagefault_exit,
-	     TP_PROTO(struct pt_regs *regs, unsigned long address,
-		      unsigned long error_code,
-		      const struct pagefault_end *end),
-	     TP_ARGS(regs, address, error_code, end)
+TRACE_EVENT_FN(pagefault_noregs,
+	       TP_PROTO(const struct pagefault *pf),
+	       TP_ARGS(pf),
+
+	       TP_STRUCT__entry(__field(unsigned long long, duration)
+				__field(unsigned long, address)
+				__field(unsigned int, fault_flags)
+				__field(unsigned int, outcome)
+				__field(unsigned int, flags)
+				__field(unsigned int, vm_fault)
+				__field(pid_t, tgid)
+	       ),
+
+	       TP_fast_assign(__entry->duration = pf->duration;
+			      __entry->address = pf->address;
+			      __entry->fault_flags = pf->fault_flags;
+			      __entry->outcome = pf->outcome;
+			      __entry->flags = pf->flags;
+			      __entry->vm_fault = (__force u32)pf->vm_fault;
+			      __entry->tgid = pf->tgid;
+	       ),
+
+	       TP_printk("address=0x%lx tgid=%d fault_flags=0x%x(%s) outcome=%s flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",
+			 __entry->address, __entry->tgid, __entry->fault_flags,
+			 __print_flags(__entry->fault_flags, "|",
+				       FAULT_FLAG_TRACE),
+			 __print_symbolic(__entry->outcome, PAGEFAULT_OUTCOMES),
+			 __entry->flags,
+			 __print_flags(__entry->flags, "|", PAGEFAULT_FLAGS),
+			 __entry->vm_fault,
+			 __print_flags(__entry->vm_fault, "|",
+				       VM_FAULT_RESULT_TRACE),
+			 __entry->duration),
+	       pagefault_reg, pagefault_unreg
 );
 
 #endif /* _TRACE_PAGEFAULT_H */

@@ -5,9 +5,10 @@
  * on all CPUs at the same time.
  *
  * raise each N: raise N of each kind of trap and page fault that there is below, each in a
- * function of its own, and print what they were, a line for each kind:
+ * function of its own, and print what they were, each kind in one line:
  *
- *	FUNCTION vector=V error_code=E mode=M ip=IP outcome=O flags=F address=FROM-TO count=N
+ *	FUNCTION vector=V error_code=E mode=M ip=IP outcome=O signo=S si_code=C flags=F
+ *		vm_fault=R address=FROM-TO tgid=PID count=N
  *
  * with "-" for what a kind does not have. A page fault of the process that is none of
  * these has another address, or another ip. To be built by
@@ -32,12 +33,15 @@
 
 #define PAGES		16
 #define EFLAGS_TF	0x100
+#define NO_PAGE		0x002	/* VM_FAULT_SIGBUS */
+#define LOCKED		0x200	/* VM_FAULT_LOCKED, from the file whose page is copied */
 
 static long page_size;
 static char *pages;
 
-/* Of the kind that is being raised: where, and where to go on after its signal */
+/* Of the kind that is being raised: where, where to go on after its signal, which signal */
 static unsigned long ip, resume;
+static int signo, si_code;
 static const unsigned short unmasked_fcw = 0x37b;	/* a division by zero */
 
 static void skip_ud2(int signal, siginfo_t *info, void *context)
@@ -176,32 +180,36 @@ static const struct kind {
 	void (*raise)(char *p);
 	int vector, error_code;		/* -1: no trap */
 	int mode;			/* 1: of user mode */
-	const char *outcome, *flags;
+	const char *outcome;		/* the rest is of page faults only */
+	int signo, si_code, flags, vm_fault;
 	enum { NOWHERE, NEW, COPY, NOTHING, FORBIDDEN, PAST_END, BAD, REMOTE } where;
 } kinds[] = {
-	{ "divide", divide, 0, 0, 1, "-", "-", NOWHERE },
-	{ "single_step", single_step, 1, 0x4000, 1, "-", "-", NOWHERE },
-	{ "breakpoint", breakpoint, 3, 0, 1, "-", "-", NOWHERE },
-	{ "overflow", overflow, 4, 0, 1, "-", "-", NOWHERE },
-	{ "undefined", undefined, 6, 0, 1, "-", "-", NOWHERE },
-	{ "absent_segment", absent_segment, 11, 4, 1, "-", "-", NOWHERE },
-	{ "absent_stack", absent_stack, 12, 4, 1, "-", "-", NOWHERE },
-	{ "privileged", privileged, 13, 0, 1, "-", "-", NOWHERE },
-	{ "x87", x87, 16, 0, 1, "-", "-", NOWHERE },
-	{ "write_new", write_new, 14, 0x6, 1, "MINOR", "0x1", NEW },
-	{ "copy_page", copy_page, 14, 0x6, 1, "MINOR", "0x14", COPY },
-	{ "read_nothing", read_nothing, 14, 0x4, 1, "SEGV_MAPERR", "0x0", NOTHING },
-	{ "read_forbidden", read_forbidden, 14, 0x4, 1, "SEGV_ACCERR", "0x0", FORBIDDEN },
-	{ "read_past_end", read_past_end, 14, 0x4, 1, "SIGBUS", "0x4", PAST_END },
-	{ "kernel_write", kernel_write, 14, 0x2, 0, "FIXUP", "0x0", BAD },
-	{ "remote_read", remote_read, -1, 0, 0, "MINOR", "0x1", REMOTE },
+	{ "divide", divide, 0, 0, 1 },
+	{ "single_step", single_step, 1, 0x4000, 1 },
+	{ "breakpoint", breakpoint, 3, 0, 1 },
+	{ "overflow", overflow, 4, 0, 1 },
+	{ "undefined", undefined, 6, 0, 1 },
+	{ "absent_segment", absent_segment, 11, 4, 1 },
+	{ "absent_stack", absent_stack, 12, 4, 1 },
+	{ "privileged", privileged, 13, 0, 1 },
+	{ "x87", x87, 16, 0, 1 },
+	{ "write_new", write_new, 14, 0x6, 1, "MINOR", 0, 0, 0x1, 0, NEW },
+	{ "copy_page", copy_page, 14, 0x6, 1, "MINOR", 0, 0, 0x14, LOCKED, COPY },
+	{ "read_nothing", read_nothing, 14, 0x4, 1, "SIGNAL", SIGSEGV, SEGV_MAPERR, 0, 0, NOTHING },
+	{ "read_forbidden", read_forbidden, 14, 0x4, 1, "SIGNAL", SIGSEGV, SEGV_ACCERR, 0, 0,
+	  FORBIDDEN },
+	{ "read_past_end", read_past_end, 14, 0x4, 1, "SIGNAL", SIGBUS, BUS_ADRERR, 0x4, NO_PAGE,
+	  PAST_END },
+	{ "kernel_write", kernel_write, 14, 0x2, 0, "FIXUP", 0, 0, 0, 0, BAD },
+	{ "remote_read", remote_read, -1, 0, 0, "MINOR", 0, 0, 0x1, 0, REMOTE },
 };
 
 static void go_on_behind(int signal, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
-	(void)info;
+	signo = signal;
+	si_code = info->si_code;
 	if ((unsigned long)regs[REG_RIP] != ip)
 		errx(1, "signal %d at %#llx, not %#lx", signal, regs[REG_RIP], ip);
 	regs[REG_RIP] = resume;
@@ -256,8 +264,12 @@ static void raise_each(long n)
 		long step = k->where == NOWHERE || k->where == BAD ? 0 : page_size;
 
 		ip = 0;
+		signo = 0;
+		si_code = 0;
 		for (long i = 0; i < n; i++)
 			k->raise(from + i * step);
+		if (k->vector == 14 && (signo != k->signo || si_code != k->si_code))
+			errx(1, "%s: signal %d with %d", k->function, signo, si_code);
 
 		printf("%s vector=%d error_code=0x%x mode=%s ", k->function, k->vector,
 		       k->error_code, k->vector < 0 ? "-" : k->mode ? "user" : "kernel");
@@ -265,12 +277,14 @@ static void raise_each(long n)
 			printf("ip=0x%lx ", ip);
 		else
 			printf("ip=- ");
-		printf("outcome=%s flags=%s ", k->outcome, k->flags);
-		if (k->where == NOWHERE)
-			printf("address=- ");
-		else
-			printf("address=0x%lx-0x%lx ", (long)from,
-			       (long)from + (step ? n * step : 1));
+		if (k->where == NOWHERE) {
+			printf("outcome=- address=- ");
+		} else {
+			printf("outcome=%s signo=%d si_code=%d flags=0x%x vm_fault=0x%x ",
+			       k->outcome, k->signo, k->si_code, k->flags, k->vm_fault);
+			printf("address=0x%lx-0x%lx tgid=%d ", (long)from,
+			       (long)from + (step ? n * step : 1), getpid());
+		}
 		printf("count=%ld\n", n);
 	}
 }

@@ -3,10 +3,9 @@
  * The workload of scripts/guest/recipes: page faults whose number, place and
  * function are known.
  *
- * recipes [-p] [FILE]: write to pages, read one that is not there and survive it,
- * have the kernel read a page for us, and read pages of FILE, which is made on a
- * disk. Print what the faults were. With -p, wait for a line of input before, and
- * for another one after that.
+ * recipes [FILE]: write to pages, read one that is not there and survive it, have
+ * the kernel read a page for us, and read pages of FILE, which is made on a disk.
+ * Print what the faults were.
  *
  * Built without optimisation, so that each function is in the stacks.
  */
@@ -16,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -96,22 +94,11 @@ static char *map_cold_file(const char *name)
 	return p;
 }
 
-static void wait_for_line(void)
-{
-	int c;
-
-	fflush(stdout);
-	do {
-		c = getchar();
-	} while (c != '\n' && c != EOF);
-}
-
 int main(int argc, char **argv)
 {
 	struct rusage before, after;
 	struct sigaction sa = { .sa_handler = on_sigsegv };
-	int paused = argc > 1 && !strcmp(argv[1], "-p");
-	const char *name = argv[1 + paused];
+	const char *name = argc > 1 ? argv[1] : NULL;
 	char *pages, *cold = NULL;
 
 	/* One page more each, which tells nothing: no other mapping is merged */
@@ -127,8 +114,6 @@ int main(int argc, char **argv)
 	       (long)pages + PAGES * PAGE);
 	if (cold)
 		printf("cold %lx %lx\n", (long)cold, (long)cold + FILE_PAGES * PAGE);
-	if (paused)
-		wait_for_line();
 	fflush(stdout);
 
 	getrusage(RUSAGE_SELF, &before);
@@ -140,7 +125,5 @@ int main(int argc, char **argv)
 	getrusage(RUSAGE_SELF, &after);
 	printf("minor %ld\nmajor %ld\n", after.ru_minflt - before.ru_minflt,
 	       after.ru_majflt - before.ru_majflt);
-	if (paused)
-		wait_for_line();
 	return 0;
 }

@@ -2,8 +2,8 @@
 /*
  * The BPF side of trap_bpf.c: hands over each record of the events that a task named
  * "raise" has, and counts the traps of each vector. It is compiled once, for any kernel
- * with the events: of the structures here, libbpf takes where each field is in the kernel
- * that runs, by its name, from that kernel's BTF.
+ * with the events: libbpf finds each field of the structures here by its name, in the BTF
+ * of the kernel that runs.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
@@ -23,24 +23,36 @@ struct trace_event_raw_trap {
 #endif
 } KERNELS;
 
-struct trace_event_raw_pagefault_start {
-	unsigned long address, ip;
-	unsigned int error_code;
-	unsigned short user_mode;
+struct trace_event_raw_pagefault_entry {
+	unsigned long address, ip, error_code;
+	unsigned int user_mode;
 } KERNELS;
 
-struct trace_event_raw_pagefault_end {
-	unsigned long address, ip;
+struct trace_event_raw_pagefault_exit {
 	unsigned long long duration;
-	unsigned int error_code, vm_fault, flags;
-	unsigned short outcome, user_mode;
+	unsigned long address, ip, error_code;
+	unsigned int outcome, flags, vm_fault, user_mode;
+	int signo, si_code;
 } KERNELS;
 
-struct trace_event_raw_pagefault_notrap {
+struct trace_event_raw_pagefault_noregs {
 	unsigned long long duration;
 	unsigned long address;
-	unsigned int fault_flags, vm_fault, flags;
-	unsigned short outcome;
+	unsigned int fault_flags, outcome, flags, vm_fault;
+	int tgid;
+} KERNELS;
+
+/* libbpf wants an enum where the kernel has one */
+enum pagefault_outcome {
+	PAGEFAULT_MINOR,
+};
+
+struct pagefault {
+	unsigned long address, ip, error_code;
+	unsigned long long duration;
+	enum pagefault_outcome outcome;
+	unsigned int flags, vm_fault, user_mode, fault_flags;
+	int signo, si_code, tgid;
 } KERNELS;
 
 struct pt_regs {
@@ -111,7 +123,7 @@ int trap_exit(struct trace_event_raw_trap *e)
 }
 
 SEC("tp/pagefault/pagefault_entry")
-int pagefault_entry(struct trace_event_raw_pagefault_start *e)
+int pagefault_entry(struct trace_event_raw_pagefault_entry *e)
 {
 	struct record *r = new_record(PAGEFAULT_ENTRY);
 
@@ -126,42 +138,105 @@ int pagefault_entry(struct trace_event_raw_pagefault_start *e)
 }
 
 SEC("tp/pagefault/pagefault_exit")
-int pagefault_exit(struct trace_event_raw_pagefault_end *e)
+int pagefault_exit(struct trace_event_raw_pagefault_exit *e)
 {
 	struct record *r = new_record(PAGEFAULT_EXIT);
 
 	if (!r)
 		return 0;
+	r->duration = e->duration;
 	r->address = e->address;
 	r->ip = e->ip;
-	r->duration = e->duration;
 	r->error_code = e->error_code;
-	r->vm_fault = e->vm_fault;
-	r->flags = e->flags;
 	r->outcome = e->outcome;
+	r->signo = e->signo;
+	r->si_code = e->si_code;
+	r->flags = e->flags;
+	r->vm_fault = e->vm_fault;
 	r->user_mode = e->user_mode;
 	bpf_ringbuf_submit(r, 0);
 	return 0;
 }
 
-SEC("tp/pagefault/pagefault_notrap")
-int pagefault_notrap(struct trace_event_raw_pagefault_notrap *e)
+SEC("tp/pagefault/pagefault_noregs")
+int pagefault_noregs(struct trace_event_raw_pagefault_noregs *e)
 {
-	struct record *r = new_record(PAGEFAULT_NOTRAP);
+	struct record *r = new_record(PAGEFAULT_NOREGS);
 
 	if (!r)
 		return 0;
 	r->duration = e->duration;
 	r->address = e->address;
 	r->fault_flags = e->fault_flags;
-	r->vm_fault = e->vm_fault;
-	r->flags = e->flags;
 	r->outcome = e->outcome;
+	r->flags = e->flags;
+	r->vm_fault = e->vm_fault;
+	r->tgid = e->tgid;
 	bpf_ringbuf_submit(r, 0);
 	return 0;
 }
 
-/* The arguments of the tracepoint itself, with the types that the kernel gives them */
+/*
+ * The same from the arguments of the tracepoints, with the types that the kernel gives
+ * them
+ */
+SEC("tp_btf/pagefault_entry")
+int BPF_PROG(entry_argument, const struct pagefault *pf)
+{
+	struct record *r = new_record(PAGEFAULT_ENTRY);
+
+	if (!r)
+		return 0;
+	r->of_argument = 1;
+	r->address = pf->address;
+	r->ip = pf->ip;
+	r->error_code = pf->error_code;
+	r->user_mode = pf->user_mode;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+SEC("tp_btf/pagefault_exit")
+int BPF_PROG(exit_argument, const struct pagefault *pf)
+{
+	struct record *r = new_record(PAGEFAULT_EXIT);
+
+	if (!r)
+		return 0;
+	r->of_argument = 1;
+	r->duration = pf->duration;
+	r->address = pf->address;
+	r->ip = pf->ip;
+	r->error_code = pf->error_code;
+	r->outcome = pf->outcome;
+	r->signo = pf->signo;
+	r->si_code = pf->si_code;
+	r->flags = pf->flags;
+	r->vm_fault = pf->vm_fault;
+	r->user_mode = pf->user_mode;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
+SEC("tp_btf/pagefault_noregs")
+int BPF_PROG(noregs_argument, const struct pagefault *pf)
+{
+	struct record *r = new_record(PAGEFAULT_NOREGS);
+
+	if (!r)
+		return 0;
+	r->of_argument = 1;
+	r->duration = pf->duration;
+	r->address = pf->address;
+	r->fault_flags = pf->fault_flags;
+	r->outcome = pf->outcome;
+	r->flags = pf->flags;
+	r->vm_fault = pf->vm_fault;
+	r->tgid = pf->tgid;
+	bpf_ringbuf_submit(r, 0);
+	return 0;
+}
+
 SEC("tp_btf/trap_entry")
 int BPF_PROG(count, struct pt_regs *regs, unsigned int vector, unsigned long error_code)
 {

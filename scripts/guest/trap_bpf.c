@@ -30,23 +30,25 @@
 static int print_record(void *context, void *data, size_t size)
 {
 	static const char * const names[] = {
-		"trap_entry", "trap_exit", "pagefault_entry", "pagefault_exit", "pagefault_notrap",
+		"trap_entry", "trap_exit", "pagefault_entry", "pagefault_exit", "pagefault_noregs",
 	};
 	const struct record *r = data;
 
 	(void)context;
 	(void)size;
-	printf("%s: ", names[r->event]);
+	printf("%s%s: ", r->of_argument ? "argument " : "", names[r->event]);
 	if (r->event == TRAP_ENTRY || r->event == TRAP_EXIT)
 		printf("vector=%u ", r->vector);
 	else
 		printf("address=0x%llx ", r->address);
-	if (r->event == PAGEFAULT_NOTRAP)
-		printf("fault_flags=0x%x", r->fault_flags);
+	if (r->event == PAGEFAULT_NOREGS)
+		printf("tgid=%d fault_flags=0x%x", r->tgid, r->fault_flags);
 	else
-		printf("error_code=0x%x mode=%s ip=0x%llx", r->error_code,
+		printf("error_code=0x%llx mode=%s ip=0x%llx", r->error_code,
 		       r->user_mode ? "user" : "kernel", r->ip);
-	if (r->event == PAGEFAULT_EXIT || r->event == PAGEFAULT_NOTRAP)
+	if (r->event == PAGEFAULT_EXIT)
+		printf(" signo=%d si_code=%d", r->signo, r->si_code);
+	if (r->event == PAGEFAULT_EXIT || r->event == PAGEFAULT_NOREGS)
 		printf(" outcome=%u flags=0x%x vm_fault=0x%x duration=%llu", r->outcome,
 		       r->flags, r->vm_fault, r->duration);
 	putchar('\n');
@@ -79,7 +81,8 @@ static void check_fields(const struct btf *ours)
 		const struct btf_member *m;
 		int id_there;
 
-		if (!btf_is_struct(type) || strncmp(name, "trace_event_raw_", 16))
+		if (!btf_is_struct(type) ||
+		    (strncmp(name, "trace_event_raw_", 16) && strcmp(name, "pagefault")))
 			continue;
 		id_there = btf__find_by_name_kind(kernel, name, BTF_KIND_STRUCT);
 		if (id_there < 0)

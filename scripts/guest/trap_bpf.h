@@ -10,15 +10,16 @@ enum event {
 	TRAP_EXIT,
 	PAGEFAULT_ENTRY,
 	PAGEFAULT_EXIT,
-	PAGEFAULT_NOTRAP,
+	PAGEFAULT_NOREGS,
 };
 
 /* Of any event; what it does not have is 0 */
 struct record {
 	enum event event;
-	unsigned int error_code, vm_fault, flags, fault_flags;
-	unsigned short vector, outcome, user_mode;
-	unsigned long long ip, address, duration;
+	int of_argument;	/* read from the argument of the tracepoint */
+	unsigned int vector, user_mode, outcome, flags, vm_fault, fault_flags;
+	int signo, si_code, tgid;
+	unsigned long long ip, address, error_code, duration;
 };
 
 #endif

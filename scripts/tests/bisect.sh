@@ -21,17 +21,19 @@ builds() {
 # What the patches so far promise: events, the traps of the demo, and what of the rest
 # a line or two can try
 promised() {
-	wrapper=0 first=0
+	wrapper=0 first=0 paired=none
 	! has trap/idtentry-hooks || wrapper=2
 	! has trap/trap-events || first=1
-	! has pagefault/pagefault-events || printf 'events/pagefault/%s\n' pagefault_entry pagefault_exit
-	! has pagefault/pagefault-notrap || echo events/pagefault/pagefault_notrap
+	! has pagefault/pagefault-events || paired=some
+	! has pagefault/pagefault-mm ||
+		printf 'events/pagefault/%s\n' pagefault_entry pagefault_exit pagefault_noregs
 	! has trap/trap-events || printf 'events/trap/%s\n' trap_entry trap_exit
 	echo "#DE: $wrapper entries, $wrapper exits"
 	echo "#BP: $((first * 3)) entries, $((first * 3)) exits"
 	echo "#UD: $((first * 2)) entries, $((first * 2)) exits"
 	echo "#GP: $wrapper entries, $wrapper exits"
-	! has pagefault/pagefault-events || echo "page faults: some, balanced"
+	! has pagefault/pagefault-mm || echo "page faults: $paired, balanced"
+	! has pagefault/pagefault-mm || echo "without registers: some"
 	! has filter/filter-symbols || echo "names in filters: 2 passed"
 	echo "#OF in kernel mode: $((wrapper / 2))"
 }
@@ -41,18 +43,20 @@ observed() {	# JOB
 		echo "$vector: $(count " trap_entry: .*($vector) .* mode=user" "$1/trace") entries," \
 			"$(count " trap_exit: .*($vector) .* mode=user" "$1/trace") exits"
 	done
-	! has pagefault/pagefault-events ||
+	if has pagefault/pagefault-mm; then
 		echo "page faults: $(balance "$1/faults" ' pagefault_entry: ' ' pagefault_exit: ')"
+		[ "$(count ' pagefault_noregs: ' "$1/faults")" = 0 ] || echo "without registers: some"
+	fi
 	! has filter/filter-symbols || echo "names in filters: $(count '\[PASS\]' "$1/filters") passed"
 	echo "#OF in kernel mode: $(count ' trap_entry: .*(#OF) .* mode=kernel' "$1/raised")"
 }
 count() { grep -c -e "$1" "$2" || true; }
 balance() {	# FILE ENTRY EXIT
 	entries=$(count "$2" "$1") exits=$(count "$3" "$1")
-	case $entries in
-	0)		echo "none, balanced" ;;
-	"$exits")	echo "some, balanced" ;;
-	*)		echo "$entries entries, $exits exits" ;;
+	case $entries/$exits in
+	0/0)			echo "none, balanced" ;;
+	"$exits/$entries")	echo "some, balanced" ;;
+	*)			echo "$entries entries, $exits exits" ;;
 	esac
 }
 works() {

@@ -58,6 +58,10 @@ cached_rightly() (
 	! plain_git -C "$src" grep -lwE '\.?incbin' -- 'include/*.h' 'arch/x86/*.h' 'kernel/*.h' 'mm/*.h' 'lib/*.h'
 )
 
+price_inlines() {
+	build_kernel price && build_kernel price-base && inlines_as_base price price-base
+}
+
 # Two at a time, of about the same length: what links one leaves a core idle
 {
 	check 'the kernel builds without a warning' builds_clean guest
@@ -80,3 +84,4 @@ fi
 check "$group" builds_clean tools
 group=''
 wait "$others"
+check 'price: what the base inlines is inlined' price_inlines

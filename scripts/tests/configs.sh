@@ -2,18 +2,19 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
 # configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
 #
-# The warnings of the compiler and of objtool are errors here, but for allmodconfig.
+# The warnings of the compiler and of objtool are errors here, but for allmodconfig. In each
+# of these, and in the kernels that are booted, what the base inlines is inlined: of the
+# base, the objects of that are compiled.
 
 # x86 cannot do without perf events. If ever it can, this is to be built.
 possible() {	# NAME
 	[ "$1" != no-perf ] || ! grep -qE '^[[:space:]]+select PERF_EVENTS$' "$src/arch/x86/Kconfig"
 }
 
-# A kernel is not kept: what is built once more comes out of ccache
-built() {	# NAME
-	build_kernel "built/$1" && no_warning "built/$1"
+inlines() {	# KERNEL
+	build_kernel "$1" && objects_of_base "$1" && inlines_as_base "$1" "base-objects/$1"
 	status=$?
-	rm -rf "$dir/built/$1"
+	rm -rf "$dir/base-objects/$1"
 	return $status
 }
 
@@ -38,18 +39,47 @@ allmodconfig() (
 	exit $status
 )
 
+# The page fault events of another architecture, see docs/ports.md
+port() {	# ARCHITECTURE
+	out=$dir/built/port-$1
+	architecture=$1
+	kmake() { make -s -C "$dir/ports" O="$out" LLVM=-19 ARCH="$architecture" "$@"; }
+	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$hooks/ports/$1.diff" &&
+	rm -rf "$out" && mkdir -p "$out" && kmake defconfig &&
+	"$src/scripts/config" --file "$out/.config" -e FTRACE -e FUNCTION_TRACER -e WERROR &&
+	kmake olddefconfig && grep -qx CONFIG_TRACEPOINTS=y "$out/.config" &&
+	kmake -j"$(nproc)" W=1 mm/pagefault.o mm/memory.o "arch/$1/mm/fault.o"
+	status=$?
+	rm -rf "$out"
+	return $status
+}
+
 mkdir -p "$dir/built"
 for config in "$top"/scripts/config/built/*.config; do
 	name=$(basename "$config" .config)
 	test="configs: $name builds without a warning"
+	group="configs: $name"
 	wanted=''
 	[ "${name#clang}" = "$name" ] || wanted='clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19'
-	selected "$test" || continue
+	selected || continue
 	if ! possible "$name"; then
 		skip "$test" 'arch/x86/Kconfig selects PERF_EVENTS'
 	elif have "$wanted" "$test"; then
-		check "$test" built "$name"
+		check "$test" builds_clean "built/$name"
+		[ ! -f "$dir/built/$name/built" ] ||
+			check "configs: $name inlines what the base inlines" inlines "built/$name"
+		# It is not kept: what is built once more comes out of ccache
+		rm -rf "$dir/built/$name"
 	fi
+done
+group=''
+for port in "$hooks"/ports/*.diff; do
+	name=$(basename "$port" .diff)
+	test="configs: ports: $name compiles with the page fault events"
+	! have 'clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19' "$test" || check "$test" port "$name"
+done
+for name in guest debug i386 kasan rt; do
+	check "configs: $name inlines what the base inlines" inlines "$name"
 done
 test='configs: allmodconfig of the touched folders builds without a warning'
 ! have /usr/include/openssl/opensslv.h "$test" || check "$test" allmodconfig

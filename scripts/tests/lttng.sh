@@ -162,14 +162,14 @@ records() {
 				if ((name == "ip" || event ~ /^page_fault_/) &&
 				    (field[name] !~ /^0x/ || length(field[name]) > 17))
 					delete field[name]
-			sub(/ns$|\(unknown\)$/, "", field["duration"])
+			sub(/ns$/, "", field["duration"])
 			sub(/.*\(/, "", field["outcome"])
 			sub(/\)$/, "", field["outcome"])
 			# An NMI may come between the probes of ftrace and of LTTng for another
 			if (field["vector"] ~ /^2[(]/)
 				pid = pid "." field["vector"] + 0
 			line = pid " " event
-			n = split("vector outcome user_mode address ip error_code fault_flags flags vm_fault duration", order)
+			n = split("vector outcome user_mode address ip error_code signo si_code tgid fault_flags flags vm_fault duration", order)
 			for (i = 1; i <= n; i++) {
 				if (field[order[i]] == "")
 					continue
@@ -229,16 +229,18 @@ lttng_types() {
 			printf "$event %s\n" 'ip 64 16' 'error_code 32 16' 'vector 16 10 enum' 'user_mode 16 10'
 		done
 		for event in pagefault_entry pagefault_exit; do
-			printf "$event %s\n" 'address 64 16' 'ip 64 16' 'error_code 32 16' 'user_mode 16 10'
+			printf "$event %s\n" 'address 64 16' 'ip 64 16' 'error_code 64 16' 'user_mode 32 10'
 		done
-		printf 'pagefault_notrap %s\n' 'address 64 16' 'fault_flags 32 16'
-		for event in pagefault_exit pagefault_notrap; do
-			printf "$event %s\n" 'duration 64 10' 'vm_fault 32 16' 'flags 32 16' 'outcome 16 10 enum'
+		printf 'pagefault_exit %s\n' 'signo 32 10' 'si_code 32 10'
+		printf 'pagefault_noregs %s\n' 'address 64 16' 'fault_flags 32 16' 'tgid 32 10'
+		for event in pagefault_exit pagefault_noregs; do
+			printf "$event %s\n" 'duration 64 10' 'vm_fault 32 16' 'flags 32 16' 'outcome 32 10 enum'
 		done
 	} | sort | diff "$logs/lttng/types" - || return 1
 	{
 		printed show_trap_vector vector "$src/include/trace/events/trap.h"
-		printed show_pagefault_outcome outcome "$src/include/trace/events/pagefault_outcome.h"
+		sed -n '/#define PAGEFAULT_OUTCOMES/,/EMe(/p' "$src/include/trace/events/pagefault.h" |
+			grep -oE 'EMe?\([A-Z]+\)' | sed 's/EMe*(\(.*\))/outcome "\1"/'
 	} | sort | diff - "$logs/lttng/labels.sorted"
 }
 # printed MACRO FIELD HEADER: the names that a macro of the kernel's prints

@@ -69,18 +69,26 @@ take_by_patch() (
 		patch -p1 -F0 <"$patches/$file" || exit 1
 	done
 )
-# Added lines of what is neither test nor document: SERIES LIMIT
+# Added lines of what is neither test nor document, in all or below a path:
+# SERIES LIMIT [PATH]
 budgets='trap 500
+pagefault 600
+pagefault 120 arch/x86/mm/fault.c
+pagefault 170 mm/
 filter 260'
 within_budgets() {
 	came_to=0
 	for one in $(all_series); do
 		[ "$(patches_of "$one")" ] || continue
-		limit=$(echo "$budgets" | sed -n "s/^$one //p")
-		lines=$(cd / && plain_git apply --numstat "$patches/$one"/*.patch |
-			awk '$3 !~ /^(tools\/testing|Documentation)\/|^MAINTAINERS$/ { n += $1 } END { print n + 0 }')
-		echo "$one/ adds $lines lines${limit:+ of $limit}"
-		[ "$lines" -le "${limit:-$lines}" ] || came_to=1
+		{ echo "$budgets" | grep "^$one " || echo "$one"; } >"$logs/budgets.of"
+		while read -r _ limit path; do
+			lines=$(cd / && plain_git apply --numstat "$patches/$one"/*.patch |
+				awk -v path="$path" 'index($3, path) == 1 &&
+					$3 !~ /^(tools\/testing|Documentation)\/|^MAINTAINERS$/ { n += $1 }
+					END { print n + 0 }')
+			echo "$one/ adds $lines lines${limit:+ of $limit}${path:+ to $path}"
+			[ "$lines" -le "${limit:-$lines}" ] || came_to=1
+		done <"$logs/budgets.of"
 	done >"$logs/budgets"
 	return $came_to
 }

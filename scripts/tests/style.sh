@@ -3,13 +3,16 @@
 # style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling
 
 checkpatch() (
-	# MAINTAINERS has the folders of the files that these patches add; and the source is
-	# one commit, which has no commit that a fix could name
+	# MAINTAINERS has the folders of the files that these patches add; the source is
+	# one commit, which has no commit that a fix could name; and EM() is how the
+	# headers of events list an enum once, see include/trace/events/migrate.h
 	patch=$patches/$1
 	case $1 in
 	*-tracing-Accept-* | trap/*-selftests-trap-*)
 			set -- --ignore FILE_PATH_CHANGES ;;
 	fixes/*)	set -- --ignore UNKNOWN_COMMIT_ID ;;
+	*-mm-Add-trace-events-*)
+			set -- --ignore COMPLEX_MACRO,TRAILING_SEMICOLON,SPACING ;;
 	*)		set -- ;;
 	esac
 	# The kernel's own python scripts want Debian's python
@@ -41,8 +44,8 @@ shell_scripts() (
 spelling() (
 	# These are words of the kernel, around our hunks
 	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
-		.ci/run Documentation selftests scripts include-trace-events arch-x86-hooks lttng-modules \
-		samples patches bench tests
+		.ci/run Documentation selftests scripts include-trace-events include-linux mm-hooks arch-x86-hooks \
+		lttng-modules samples patches bench tests docs
 )
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \

@@ -81,7 +81,7 @@ counted() {
 			if (event ~ /^trap_/)
 				return kind[k, "vector"] >= 0 && kind[k, "vector"] != 14 &&
 					(only == "" || kind[k, "vector"] == only)
-			if (event == "pagefault_notrap")
+			if (event == "pagefault_noregs")
 				return kind[k, "vector"] < 0
 			return kind[k, "vector"] == 14
 		}
@@ -93,15 +93,21 @@ counted() {
 					return 0
 			} else if (!is_in(field["address"], kind[k, "address"]))
 				return 0
-			if (event != "pagefault_notrap" &&
+			if (event != "pagefault_noregs" &&
 			    (kind[k, "error_code"] != field["error_code"] || kind[k, "mode"] != field["mode"]))
 				return 0
 			if (event ~ /^pagefault_e/ && kind[k, "ip"] != "-" && kind[k, "ip"] != field["ip"])
 				return 0
+			if (event == "pagefault_exit" &&
+			    (kind[k, "signo"] != field["signo"] || kind[k, "si_code"] != field["si_code"]))
+				return 0
+			if (event == "pagefault_noregs" && kind[k, "tgid"] != field["tgid"])
+				return 0
 			# Of the flags, not how often it was tried
-			if (event ~ /_(exit|notrap)$/ && event ~ /^pagefault/ &&
+			if (event ~ /^pagefault_(exit|noregs)$/ &&
 			    (kind[k, "outcome"] != field["outcome"] ||
-			     hex(kind[k, "flags"]) != hex(field["flags"]) % 64))
+			     hex(kind[k, "vm_fault"]) != hex(field["vm_fault"]) ||
+			     hex(kind[k, "flags"]) != hex(field["flags"]) % 64 || field["duration"] !~ /^[1-9]/))
 				return 0
 			return 1
 		}
@@ -117,8 +123,7 @@ counted() {
 				field["outcome"] = outcome[field["outcome"]]
 		}
 		BEGIN {
-			outcome[0] = "MINOR"; outcome[1] = "MAJOR"; outcome[12] = "FIXUP"
-			outcome[18] = "SIGBUS"; outcome[33] = "SEGV_MAPERR"; outcome[34] = "SEGV_ACCERR"
+			outcome[0] = "MINOR"; outcome[1] = "MAJOR"; outcome[6] = "FIXUP"; outcome[7] = "SIGNAL"
 			asked = split(events, event)
 		}
 		NR == FNR && / vector=/ {
@@ -128,7 +133,7 @@ counted() {
 				kind[kinds, f] = field[f]
 		}
 		NR == FNR { next }
-		match($0, /(trap|pagefault)_(entry|exit|notrap): /) {
+		match($0, /(trap|pagefault)_(entry|exit|noregs): /) {
 			this = substr($0, RSTART, RLENGTH - 2)
 			parse(substr($0, RSTART + RLENGTH))
 			for (k = 1; k <= kinds; k++)
@@ -150,7 +155,7 @@ counted() {
 			exit wrong || !compared
 		}' "$raised" "$trace"
 }
-all_events='trap_entry trap_exit pagefault_entry pagefault_exit pagefault_notrap'
+all_events='trap_entry trap_exit pagefault_entry pagefault_exit pagefault_noregs'
 
 # lines FILE REGEX: how many
 lines() { grep -cE -- "$2" "$1" || true; }
@@ -197,7 +202,7 @@ switched() {
 	is 'set_event after !' "$(cat "$out/switch/set_event.none")" '' &&
 	is 'events after !' "$(lines "$out/switch/set_event.off" ': (trap|pagefault)_')" 0 &&
 	is 'enable' "$(paste -sd ' ' "$out/switch/enable")" '1 0' &&
-	counted "$out/switch/raised" "$out/switch/enable.trace" pagefault_entry pagefault_exit pagefault_notrap &&
+	counted "$out/switch/raised.enable" "$out/switch/enable.trace" pagefault_entry pagefault_exit pagefault_noregs &&
 	is 'events after 0' "$(lines "$out/switch/enable.off" ': (trap|pagefault)_')" 0
 }
 instances_apart() {
@@ -234,8 +239,10 @@ filtered() {
 			awk -v ns="$ns" '$1 > ns' "$logs/out.ns" | grep . && return 1
 			least all "$(wc -l <"$logs/all")" 4 || return 1
 			continue ;;
-		*_notrap.vm_fault)	least out "$(wc -l <"$logs/out")" 1 || return 1; continue ;;
-		*_notrap.*flags | *_notrap.outcome | trap_*.user_mode)	least in "$(wc -l <"$logs/in")" 1 || return 1; continue ;;
+		*_noregs.vm_fault)	least out "$(wc -l <"$logs/out")" 1 || return 1; continue ;;
+		*_noregs.*flags | *_noregs.outcome | *.tgid | trap_*.user_mode)
+			least in "$(wc -l <"$logs/in")" 1 || return 1
+			continue ;;
 		esac
 		least in "$(wc -l <"$logs/in")" 1 && least out "$(wc -l <"$logs/out")" 1 || return 1
 		case $filter in
@@ -288,7 +295,7 @@ hist_triggers() {
 	histogram "$out/triggers/hist.exit" >"$logs/hist"
 	sort -k 2,2nr -k 1,1nr "$logs/hist" | diff "$logs/hist" - &&
 	is 'sum of error_code of #DB' "$(awk '$1 == 1 { print $3 }' "$logs/hist")" $((n * 0x4000)) &&
-	least 'FAULT_FLAG_REMOTE' "$(histogram "$out/triggers/hist.notrap" | awk '$1 == 0 { print $2 }')" "$n"
+	least 'FAULT_FLAG_REMOTE' "$(histogram "$out/triggers/hist.noregs" | awk '$1 == 0 { print $2 }')" "$n"
 }
 # ~ 2^14 is from 8193 to 16384, here counted again from the trace of the same events
 log2_trigger() {
@@ -379,7 +386,7 @@ trace_cmd_stacks() {
 perf_lists() {
 	cat "$out/perf_tool/list"
 	for event in trap:trap_entry trap:trap_exit pagefault:pagefault_entry \
-		pagefault:pagefault_exit pagefault:pagefault_notrap; do
+		pagefault:pagefault_exit pagefault:pagefault_noregs; do
 		grep -qE "^ +$event +\[Tracepoint event\]" "$out/perf_tool/list" || return 1
 	done
 }
@@ -441,7 +448,7 @@ perf_reports() {
 	cat "$out/perf_tool/report.err"
 	grep -E '^# Samples|raise ' "$out/perf_tool/report"
 	for event in trap:trap_entry trap:trap_exit pagefault:pagefault_entry pagefault:pagefault_exit \
-		pagefault:pagefault_notrap; do
+		pagefault:pagefault_noregs; do
 		samples=$(sed -n "s/^# Samples: \([0-9]*\) .* '$event'\$/\1/p" "$out/perf_tool/report")
 		is "samples of $event" "$samples" "$(lines "$out/perf_tool/script" " $event: ")" || return 1
 	done
@@ -488,6 +495,9 @@ bpftrace_maps() {
 			END { print n + 0 }' "$out/bpf_trace/all")" "$n" || return 1
 	done
 	is 'the error code of #DB' "$(lines "$out/bpf_trace/all" '^@raw\[1, 16384\]: ')" 1 &&
+	for signal in '7, 2' '11, 1' '11, 2'; do
+		is "@signal[$signal]" "$(sed -n "s/^@signal\[$signal\]: //p" "$out/bpf_trace/all")" "$n" || return 1
+	done &&
 	is 'of a vector that was not raised' "$(sed -n 's/^@none: //p' "$out/bpf_trace/all")" 0
 }
 # The user's stack begins at the instruction, and leads to main(); the kernel's has the
@@ -528,7 +538,14 @@ libbpf_shows() {
 	for vector in $vectors; do
 		is "vector $vector" "$(sed -n "s/^vector $vector: //p" "$out/libbpf/all")" "$n" || return 1
 	done
-	counted "$logs/raised" "$out/libbpf/all" "$all_events"
+	grep -v '^argument ' "$out/libbpf/all" >"$logs/records" &&
+	counted "$logs/raised" "$logs/records" "$all_events"
+}
+# The same of the tracepoints' argument
+libbpf_arguments() {
+	grep -E '^(pid|[a-z_0-9]+ vector)' "$out/libbpf/all" >"$logs/raised"
+	sed -n 's/^argument //p' "$out/libbpf/all" >"$logs/arguments" &&
+	counted "$logs/raised" "$logs/arguments" pagefault_entry pagefault_exit pagefault_noregs
 }
 libbpf_refuses() {
 	is 'what it says' "$(paste -sd ' ' "$out/libbpf/other")" \
@@ -643,6 +660,7 @@ check 'tools: bpftrace counts and times' bpftrace_maps
 check 'tools: bpftrace has both stacks' bpftrace_stacks
 check 'tools: perf and bpftrace say what is not there' tools_refuse
 check 'tools: a program of libbpf has each field' libbpf_shows
+check 'tools: a program of libbpf reads struct pagefault' libbpf_arguments
 check 'tools: a program of libbpf for another kernel says so' libbpf_refuses
 check 'tools: those of this machine run on a kernel without BTF' old_tools_guest
 for job in tools old; do

@@ -10,12 +10,8 @@
 
 /* The kernel's declarations, which those of LTTng's probes have to agree with */
 #include <trace/events/pagefault.h>
-#include <trace/events/pagefault_notrap.h>
 
 #include <wrapper/tracepoint.h>
-
-/* The kernel's headers are for the same trace system, and leave theirs */
-#undef TRACE_INCLUDE_FILE
 
 /* With these, the header defines the probes */
 #define LTTNG_PACKAGE_BUILD

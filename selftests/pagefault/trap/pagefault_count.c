@@ -55,30 +55,32 @@
 
 #define ENTRY_EVENT	"pagefault/pagefault_entry"
 #define EXIT_EVENT	"pagefault/pagefault_exit"
-#define NOTRAP_EVENT	"pagefault/pagefault_notrap"
+#define NOREGS_EVENT	"pagefault/pagefault_noregs"
 
 /* For filters: enum pagefault_outcome */
 #define MINOR		"outcome == 0"
 #define MAJOR		"outcome == 1"
 #define COUNTED		"outcome <= 1"
-#define NOT_RETRY	"outcome != 2"
-#define SIGNAL		"outcome == 4"
-#define FATAL_SIGNAL	"outcome == 5"
-#define FIXUP		"outcome == 12"
-#define SIGBUS_SENT	"outcome == 18"
-#define SEGV_MAPERR_SENT "outcome == 33"
-#define SEGV_ACCERR_SENT "outcome == 34"
-#define SEGV_PKUERR_SENT "outcome == 36"
+#define RETRY		"outcome == 2"
+#define FAILED		"outcome == 3"
+#define INTERRUPTED	"outcome == 4"
+#define FIXUP		"outcome == 6"
+#define SIGNAL		"outcome == 7 && signo == "
+#define SIGBUS_SENT	SIGNAL "7 && si_code == 2"
+#define SEGV_MAPERR_SENT SIGNAL "11 && si_code == 1"
+#define SEGV_ACCERR_SENT SIGNAL "11 && si_code == 2"
+#define SEGV_PKUERR_SENT SIGNAL "11 && si_code == 4"
 
-/* enum pagefault_flags */
+/* enum pagefault_flags and vm_fault_reason */
 #define ANON		"flags & 0x1"
 #define IN_FILE		"flags & 0x2"
 #define IN_SHMEM	"flags & 0x4"
 #define HUGETLB		"flags & 0x8"
 #define COW		"flags & 0x10"
 #define SWAPIN		"flags & 0x20"
-#define COMPLETED	"flags & 0x40"
-#define RETRIED		"flags & 0x180"
+#define NO_SWAPIN	"!(flags & 0x20)"
+#define RETRIED		"flags & 0xc0"
+#define COMPLETED	"vm_fault & 0x4000"
 
 #define AND		" && "
 #define IN_USER		"user_mode == 1"
@@ -101,8 +103,8 @@
 /* What a workload is counted by */
 enum counter {
 	EXIT_MINOR, EXIT_MAJOR, EXIT_OTHER, EXIT_FIXUP, EXIT_KERNEL_ADDRESS,
-	EXIT_NO_DURATION, ENTRY, ENTRY_USER, NOTRAP_MINOR, NOTRAP_MAJOR,
-	NOTRAP_OTHER, PAGE_FAULT_USER, PAGE_FAULT_KERNEL, PERF_FAULTS,
+	EXIT_NO_DURATION, ENTRY, ENTRY_USER, NOREGS_MINOR, NOREGS_MAJOR,
+	NOREGS_OTHER, PAGE_FAULT_USER, PAGE_FAULT_KERNEL, PERF_FAULTS,
 	PERF_MINOR, PERF_MAJOR, COUNTERS
 };
 
@@ -118,9 +120,9 @@ static const struct {
 	[EXIT_NO_DURATION] = { EXIT_EVENT, "duration == 0" },
 	[ENTRY] = { ENTRY_EVENT },
 	[ENTRY_USER] = { ENTRY_EVENT, IN_USER },
-	[NOTRAP_MINOR] = { NOTRAP_EVENT, MINOR },
-	[NOTRAP_MAJOR] = { NOTRAP_EVENT, MAJOR },
-	[NOTRAP_OTHER] = { NOTRAP_EVENT, "outcome > 1" },
+	[NOREGS_MINOR] = { NOREGS_EVENT, MINOR },
+	[NOREGS_MAJOR] = { NOREGS_EVENT, MAJOR },
+	[NOREGS_OTHER] = { NOREGS_EVENT, "outcome > 1" },
 	[PAGE_FAULT_USER] = { "exceptions/page_fault_user" },
 	[PAGE_FAULT_KERNEL] = { "exceptions/page_fault_kernel" },
 	[PERF_FAULTS] = { NULL, NULL, PERF_COUNT_SW_PAGE_FAULTS },
@@ -381,7 +383,7 @@ struct durations {
 
 #define HISTOGRAM	"hist:keys=common_pid:vals=duration if common_pid == %d"
 
-static const char *const timed_events[] = { EXIT_EVENT, NOTRAP_EVENT };
+static const char *const timed_events[] = { EXIT_EVENT, NOREGS_EVENT };
 
 static void time_faults(bool on)
 {
@@ -437,7 +439,7 @@ static int disagree(const struct faults *f, long *missing)
 	for (int i = 0; i < COUNTERS; i++)
 		c[i] = read_event(counter[i]);
 	exits = c[EXIT_MINOR] + c[EXIT_MAJOR] + c[EXIT_OTHER];
-	*missing = f->minor - (c[EXIT_MINOR] + c[NOTRAP_MINOR]);
+	*missing = f->minor - (c[EXIT_MINOR] + c[NOREGS_MINOR]);
 	for (int i = 0; verbose && i < COUNTERS; i++)
 		if (c[i])
 			ksft_print_msg("%s: %llu of %s, %s\n", workload->name, c[i],
@@ -448,9 +450,9 @@ static int disagree(const struct faults *f, long *missing)
 			       f->minor, f->major);
 
 	wrong += differ("minor, events and getrusage()",
-			c[EXIT_MINOR] + c[NOTRAP_MINOR], f->minor);
+			c[EXIT_MINOR] + c[NOREGS_MINOR], f->minor);
 	wrong += differ("major, events and getrusage()",
-			c[EXIT_MAJOR] + c[NOTRAP_MAJOR], f->major);
+			c[EXIT_MAJOR] + c[NOREGS_MAJOR], f->major);
 	wrong += differ("entries and exits", c[ENTRY], exits);
 	wrong += differ("user entries and page_fault_user",
 			c[ENTRY_USER], c[PAGE_FAULT_USER]);
@@ -492,8 +494,8 @@ static bool within(const struct durations *d, unsigned long long time)
 {
 	unsigned long long counted = 0;
 	const int timed[] = {
-		EXIT_MINOR, EXIT_MAJOR, EXIT_OTHER, NOTRAP_MINOR, NOTRAP_MAJOR,
-		NOTRAP_OTHER,
+		EXIT_MINOR, EXIT_MAJOR, EXIT_OTHER, NOREGS_MINOR, NOREGS_MAJOR,
+		NOREGS_OTHER,
 	};
 	bool fine;
 
@@ -982,7 +984,7 @@ static void *read_same(void *arg)
 	return NULL;
 }
 
-static void run_same_file(void)
+static void run_read_same(void)
 {
 	run_threads(read_same);
 }
@@ -1000,7 +1002,7 @@ static const char *set_up_direct(void)
 		return "the file system of TMPDIR has no O_DIRECT";
 	lseek(direct_fd, 0, SEEK_SET);
 	mem = fresh(n);
-	expect(NOTRAP_EVENT, n, n, MINOR AND ANON, mem, n * page);
+	expect(NOREGS_EVENT, n, n, MINOR AND ANON, mem, n * page);
 	/* Some file systems write to the memory before */
 	expect_sum(EXIT_EVENT, MINOR AND ANON AND IN_KERNEL, mem, n * page);
 	return NULL;
@@ -1069,6 +1071,27 @@ static const char *set_up_swap(void)
 	expect(EXIT_EVENT, out, out, COUNTED AND ANON AND SWAPIN, mem, n * page);
 	expect(EXIT_EVENT, out, out, NULL, mem, n * page);
 	expect(EXIT_EVENT, 1, out, MAJOR AND SWAPIN, mem, n * page);
+	return NULL;
+}
+
+/*
+ * Many threads fault on each page, and one maps it. The others have found it in
+ * swap, wait for the lock of the page, and then find it mapped.
+ */
+static const char *set_up_same_swap(void)
+{
+	const char *why = ncpus == 1 ? "there is only one CPU" : set_up_swap();
+	size_t out = expected[0].least;
+
+	if (why)
+		return why;
+	expectations = 0;
+	expect(EXIT_EVENT, out + 1, ULONG_MAX, COUNTED AND ANON AND SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, 1, ULONG_MAX, MAJOR AND RETRIED AND SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, 0, 0, MAJOR AND NO_SWAPIN, mem, n * page);
+	/* Also together with others */
+	expected[2].most = 0;
+	pthread_barrier_init(&barrier, NULL, ncpus);
 	return NULL;
 }
 
@@ -1243,7 +1266,7 @@ static const char *set_up_interrupted(void)
 	mem = fresh(n);
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = ignore }, NULL);
 	faulter = pthread_self();
-	expect(EXIT_EVENT, n, n, SIGNAL, mem, n * page);
+	expect(EXIT_EVENT, n, n, INTERRUPTED, mem, n * page);
 	expect(EXIT_EVENT, n, n, COUNTED, mem, n * page);
 	return set_up_uffd(UFFDIO_REGISTER_MODE_MISSING, 0, n);
 }
@@ -1276,7 +1299,7 @@ static const char *set_up_killed(void)
 	mem = fresh(1);
 	why = set_up_uffd(UFFDIO_REGISTER_MODE_MISSING, 0, 1);
 	want(pipe(told), "pipe");
-	expect(EXIT_EVENT, n, n, FATAL_SIGNAL, mem, page);
+	expect(EXIT_EVENT, n, n, INTERRUPTED, mem, page);
 	expect(EXIT_EVENT, n, n, NULL, mem, page);
 	return why;
 }
@@ -1402,15 +1425,19 @@ static const char *set_up_signals(void)
 	return NULL;
 }
 
+static void write_in_vain(char *p)
+{
+	if (!sigsetjmp(behind, 1))
+		write_to(p);
+}
+
 static void run_signals(void)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!sigsetjmp(behind, 1))
-			write_to(unmapped + i * page);
-		if (!sigsetjmp(behind, 1))
-			write_to(behind_end + i * page);
-		if (kernel_text <= ULONG_MAX && !sigsetjmp(behind, 1))
-			read_from((char *)(unsigned long)kernel_text);
+		write_in_vain(unmapped + i * page);
+		write_in_vain(behind_end + i * page);
+		if (kernel_text <= ULONG_MAX)
+			write_in_vain((char *)(unsigned long)kernel_text);
 	}
 }
 
@@ -1569,9 +1596,9 @@ static const char *set_up_remote(void)
 	own = fresh(n);
 	write_pages(own, n);
 	want(pipe(told), "pipe");
-	expect(NOTRAP_EVENT, 2 * n, 2 * n, MINOR AND ANON AND "fault_flags & 0x80", mem,
+	expect(NOREGS_EVENT, 2 * n, 2 * n, MINOR AND ANON AND "fault_flags & 0x80", mem,
 	       n * page);
-	expect(NOTRAP_EVENT, n, n, COW, mem, n * page);
+	expect(NOREGS_EVENT, n, n, COW, mem, n * page);
 	expect(EXIT_EVENT, 0, 0, NULL, mem, n * page);
 	return NULL;
 }
@@ -1603,7 +1630,7 @@ static const char *by_get_user_pages(const char *why)
 	if (why)
 		return why;
 	for (struct expected *x = expected; x < expected + expectations; x++) {
-		x->event = NOTRAP_EVENT;
+		x->event = NOREGS_EVENT;
 		/* Each call of handle_mm_fault() is one */
 		x->most = ULONG_MAX;
 	}
@@ -1617,7 +1644,8 @@ static const char *set_up_gup_file(void)
 	const char *why = by_get_user_pages(set_up_file_major());
 
 	/* The first gives up the lock to read the page, the second has it */
-	expect(NOTRAP_EVENT, expected[0].least, ULONG_MAX, "outcome == 2", mem, n * page);
+	expect(NOREGS_EVENT, expected[0].least, ULONG_MAX, RETRY AND RETRIED, mem,
+	       n * page);
 	return why;
 }
 
@@ -1637,7 +1665,7 @@ static void run_gup(void)
 static const char *set_up_mlock(void)
 {
 	mem = fresh(n);
-	expect(NOTRAP_EVENT, n, n, MINOR AND ANON, mem, n * page);
+	expect(NOREGS_EVENT, n, n, MINOR AND ANON, mem, n * page);
 	return NULL;
 }
 
@@ -1685,7 +1713,7 @@ static const char *set_up_futex(void)
 	mem = fresh(n);
 	expect(EXIT_EVENT, n, n, FIXUP AND IN_KERNEL, mem, n * page);
 	expect(EXIT_EVENT, n / 2, n / 2, MINOR AND ANON, mem, n * page);
-	expect(NOTRAP_EVENT, n / 2, n / 2, MINOR AND ANON, mem, n * page);
+	expect(NOREGS_EVENT, n / 2, n / 2, MINOR AND ANON, mem, n * page);
 	return NULL;
 }
 
@@ -1715,7 +1743,7 @@ static const struct workload workloads[] = {
 	{ "new pages", set_up_touch, run_touch, 100000, 20000, SEQUENTIAL },
 	{ "page of zeros, a thread on each CPU", set_up_zeros, run_zeros, MANY, 50000, THREADS },
 	{ "threads that write to one page", set_up_same, run_same, 2000, 1000, THREADS },
-	{ "threads that read what is not in the cache", set_up_same_file, run_same_file, 64, 64,
+	{ "threads that read what is not in the cache", set_up_same_file, run_read_same, 64, 64,
 	  THREADS },
 	{ "threads while the mapping changes", set_up_changing, run_changing, 4000, 2000, THREADS },
 	{ "fork, copy-on-write", set_up_fork, run_fork, 500, 500, PROCESSES },
@@ -1726,6 +1754,8 @@ static const struct workload workloads[] = {
 	{ "file, shared", set_up_file_write, run_write, 500, 500, SEQUENTIAL },
 	{ "file, not in the cache", set_up_file_major, run_read, 64, 64, SEQUENTIAL },
 	{ "swap", set_up_swap, run_write, 500, 500, SEQUENTIAL },
+	{ "threads that swap in the same pages", set_up_same_swap, run_read_same, 500, 500,
+	  THREADS },
 	{ "swap of shared memory", set_up_swap_shmem, run_write, 500, 500, SEQUENTIAL },
 	{ "swap under memory pressure", set_up_pressure, run_pressure, 4096, 4096, SEQUENTIAL },
 	{ "userfaultfd, missing", set_up_missing, run_missing, 200, 200, THREADS },
@@ -1784,8 +1814,8 @@ static void end_workload(size_t i, pid_t child, const char *how)
  * The whole system
  */
 enum system_counter {
-	ALL_MINOR, ALL_MAJOR, ALL_NOTRAP_MINOR, ALL_NOTRAP_MAJOR, ALL_FAILED,
-	ALL_NOTRAP_FAILED, SYSTEM_COUNTERS
+	ALL_MINOR, ALL_MAJOR, ALL_NOREGS_MINOR, ALL_NOREGS_MAJOR, ALL_FAILED,
+	ALL_NOREGS_FAILED, SYSTEM_COUNTERS
 };
 
 /*
@@ -1797,10 +1827,10 @@ static const struct {
 } system_counters[SYSTEM_COUNTERS] = {
 	[ALL_MINOR] = { EXIT_EVENT, MINOR },
 	[ALL_MAJOR] = { EXIT_EVENT, MAJOR },
-	[ALL_NOTRAP_MINOR] = { NOTRAP_EVENT, MINOR },
-	[ALL_NOTRAP_MAJOR] = { NOTRAP_EVENT, MAJOR },
+	[ALL_NOREGS_MINOR] = { NOREGS_EVENT, MINOR },
+	[ALL_NOREGS_MAJOR] = { NOREGS_EVENT, MAJOR },
 	[ALL_FAILED] = { EXIT_EVENT, "outcome > 1 && vm_fault & 0x873 && !(vm_fault & 0x400)" },
-	[ALL_NOTRAP_FAILED] = { NOTRAP_EVENT, "outcome > 1 && " NOT_RETRY },
+	[ALL_NOREGS_FAILED] = { NOREGS_EVENT, FAILED },
 };
 
 #define MAX_CPUS	64
@@ -1930,10 +1960,10 @@ static void test_all_at_once(void)
 		end_workload(i, children[i], "at once: ");
 	take(&s[1]);
 
-	ksft_test_result(equal_in_system("minor", grown(s, ALL_MINOR) + grown(s, ALL_NOTRAP_MINOR),
+	ksft_test_result(equal_in_system("minor", grown(s, ALL_MINOR) + grown(s, ALL_NOREGS_MINOR),
 					 s[1].minor - s[0].minor, 50000),
 			 "whole system, minor\n");
-	ksft_test_result(equal_in_system("major", grown(s, ALL_MAJOR) + grown(s, ALL_NOTRAP_MAJOR),
+	ksft_test_result(equal_in_system("major", grown(s, ALL_MAJOR) + grown(s, ALL_NOREGS_MAJOR),
 					 s[1].major - s[0].major, 50),
 			 "whole system, major\n");
 	counted = 0;

@@ -260,13 +260,15 @@ bool next_pagefault(FILE *f, struct pagefault *r)
 		at += strlen(": pagefault_");
 		snprintf(r->event, sizeof(r->event), "%.*s", (int)strcspn(at, ":"), at);
 		r->address = number(at, ": address=");
-		r->ip = number(at, " ip=");
 		r->error_code = number(at, " error_code=");
 		r->fault_flags = number(at, " fault_flags=");
 		r->flags = number(at, " flags=");
 		r->vm_fault = number(at, " vm_fault=");
+		r->signo = number(at, " signo=");
+		r->si_code = number(at, " si_code=");
+		r->tgid = number(at, " tgid=");
 		r->duration = number(at, " duration=");
-		r->known = strstr(at, " duration=") && !strstr(at, "(unknown)");
+		word(at, " ip=", r->ip, sizeof(r->ip));
 		word(at, " mode=", r->mode, sizeof(r->mode));
 		word(at, " outcome=", r->outcome, sizeof(r->outcome));
 		return true;

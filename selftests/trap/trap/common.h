@@ -42,10 +42,10 @@ struct event {
 
 /* A record of the pagefault events; what it does not have is 0 */
 struct pagefault {
-	char event[16], outcome[16], mode[8];
-	unsigned long long address, ip, duration;
-	unsigned int error_code, flags, vm_fault, fault_flags;
-	bool known;			/* the duration */
+	char event[16], outcome[16], mode[8], ip[IP_SIZE];
+	unsigned long long address, error_code, duration;
+	unsigned int flags, vm_fault, fault_flags;
+	int signo, si_code, tgid;
 };
 
 struct kernel_trap {

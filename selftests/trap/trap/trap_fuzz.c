@@ -102,9 +102,18 @@
 
 enum role { RAISER, SWITCHER, OUTSIDE };
 
-/* Signals of page faults, by what their event says of the outcome */
-enum { OUTCOME_SIGBUS = 18, OUTCOME_MAPERR = 33, OUTCOME_ACCERR = 34, OUTCOME_PKUERR = 36 };
-#define OUTCOMES	40
+/* The signals of page faults */
+static const struct {
+	int signo, si_code;
+} fault_signals[] = {
+	{ SIGBUS, BUS_ADRERR }, { SIGSEGV, SEGV_MAPERR }, { SIGSEGV, SEGV_ACCERR },
+	{ SIGSEGV, SEGV_PKUERR },
+};
+
+#define FAULT_SIGNALS	ARRAY_SIZE(fault_signals)
+
+/* enum pagefault_outcome */
+#define SIGNAL		7
 
 /* Shared with the process that does the round */
 struct thread {
@@ -113,7 +122,7 @@ struct thread {
 	unsigned long long begun, limit;
 	unsigned long long digest, random;
 	unsigned long raised[2][VECTORS];	/* in kernel mode, in user mode */
-	unsigned long outcomes[OUTCOMES];	/* that came with a signal */
+	unsigned long signals[FAULT_SIGNALS];
 	unsigned long done[OPERATIONS], refused[OPERATIONS];
 	double seconds[OPERATIONS];
 	unsigned long failures;
@@ -214,17 +223,23 @@ static pthread_mutex_t probe_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t tracer_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* A page fault with a signal is known by si_code; other traps have SI_KERNEL */
-static void count_outcome(struct thread *me)
+/* Its index, or FAULT_SIGNALS if it is of no page fault */
+static size_t fault_signal(int signo, int si_code)
 {
-	if (user_trap_info.si_signo == SIGBUS && user_trap_info.si_code == BUS_ADRERR)
-		me->outcomes[OUTCOME_SIGBUS]++;
-	else if (user_trap_info.si_signo == SIGSEGV && user_trap_info.si_code == SEGV_MAPERR)
-		me->outcomes[OUTCOME_MAPERR]++;
-	else if (user_trap_info.si_signo == SIGSEGV && user_trap_info.si_code == SEGV_ACCERR)
-		me->outcomes[OUTCOME_ACCERR]++;
-	else if (user_trap_info.si_signo == SIGSEGV && user_trap_info.si_code == SEGV_PKUERR)
-		me->outcomes[OUTCOME_PKUERR]++;
+	size_t i = 0;
+
+	while (i < FAULT_SIGNALS && (signo != fault_signals[i].signo ||
+				     si_code != fault_signals[i].si_code))
+		i++;
+	return i;
+}
+
+static void count_signal(struct thread *me)
+{
+	size_t i = fault_signal(user_trap_info.si_signo, user_trap_info.si_code);
+
+	if (i < FAULT_SIGNALS)
+		me->signals[i]++;
 }
 
 /*
@@ -238,7 +253,7 @@ static int raise_one(struct thread *me, const struct user_trap *t, void *arg)
 	if (!n && t->optional)
 		return -EOPNOTSUPP;
 	if (n == 1 && t->vector == PF)
-		count_outcome(me);
+		count_signal(me);
 	if (n == (t->signal ? 1 : 0)) {
 		me->raised[1][t->vector]++;
 		return 0;
@@ -439,7 +454,7 @@ static int raise_access(struct thread *me)
 	const struct access *a = &accesses[draw(me, ARRAY_SIZE(accesses))];
 	const unsigned int times = 1 + draw(me, MAX_PAGES);
 	const bool huge = a->memory == HUGE || a->memory == THP;
-	const size_t size = huge ? HUGE_SIZE : MAX_PAGES * page_size;
+	const size_t size = huge ? HUGE_SIZE : MAX_PAGES * (size_t)page_size;
 	struct user_trap t = { .vector = PF, .raise = a->raise, .signal = a->signal };
 	int pkey = -1;
 	char *p;
@@ -734,7 +749,7 @@ static int access_shared(struct thread *me)
 		t.signal = SIGSEGV;
 		n = raise_user_trap(&t, shared_pages + (page + i) % SHARED_PAGES * page_size);
 		if (n == 1)
-			count_outcome(me);
+			count_signal(me);
 		if (n < 0 || n > 1 || (n == 1 && user_trap_info.si_code != SEGV_ACCERR))
 			wrong(me, "%d: code %d", n, user_trap_info.si_code);
 	}
@@ -781,7 +796,7 @@ static int run_probed(struct thread *me)
 
 	note(me, "run what is probed, %u times", times);
 	for (unsigned int i = 0; i < times; i++) {
-		if (probed(i) != i + 1)
+		if (probed(i) != (long)i + 1)
 			wrong(me, "a function with uprobes returns %ld for %u", probed(i), i);
 		if (syscall(SYS_getppid) <= 0)
 			wrong(me, "no getppid()");
@@ -829,7 +844,7 @@ static int break_in_tracer(struct thread *me)
 static const char * const groups[] = { "trap", "pagefault", "exceptions" };
 static const char * const events[] = {
 	"trap/trap_entry", "trap/trap_exit", "pagefault/pagefault_entry",
-	"pagefault/pagefault_exit", "pagefault/pagefault_notrap",
+	"pagefault/pagefault_exit", "pagefault/pagefault_noregs",
 	"exceptions/page_fault_user", "exceptions/page_fault_kernel",
 };
 
@@ -903,7 +918,7 @@ static int set_filter(struct thread *me)
 		"ip > 4096", "common_pid > 1 && user_mode == 1", "COMM == \"" NAME "\"",
 		"vector == 14", "vector != 14 && (user_mode == 1 || error_code != 0)",
 		"outcome == MAJOR", "outcome == MINOR && duration > 1000", "flags & COW",
-		"outcome >= SIGBUS || flags & FILE", "ip.function == handle_mm_fault",
+		"outcome >= SIGNAL || flags & FILE", "ip.function == handle_mm_fault",
 		"CPU & CPUS{0-1}", "no_such_field == 1", "vector ==", "(vector == 1",
 		"outcome == NO_SUCH_OUTCOME", "common_preempt_count > 0",
 	};
@@ -1187,7 +1202,7 @@ static int make_event_probe(unsigned int n)
 {
 	static const char * const probes[EVENT_PROBES] = {
 		"trap.trap_entry v=$vector:u16 ip=$ip:x64",
-		"pagefault.pagefault_exit o=$outcome:u16 if outcome > 1",
+		"pagefault.pagefault_exit o=$outcome:u32 if outcome > 1",
 		"trap.trap_exit v=$vector:u16",
 	};
 
@@ -1678,7 +1693,7 @@ static const struct {
 	{ "trap/trap_entry", "vector,user_mode", UNTRACED },
 	{ "trap/trap_exit", "vector,user_mode", UNTRACED },
 	{ "pagefault/pagefault_entry", "user_mode", "" },
-	{ "pagefault/pagefault_exit", "outcome,user_mode", "" },
+	{ "pagefault/pagefault_exit", "signo,si_code,user_mode:vals=outcome", "" },
 };
 
 static void watch_begin(void)
@@ -1708,29 +1723,38 @@ static void watch_end(void)
 	watch = NULL;
 }
 
-/* Of the @i-th histogram; false if it has lost some */
-static bool read_hist(size_t i, unsigned long counts[2][OUTCOMES])
+#define BY_SIGNAL	"{ signo: %d, si_code: %d, user_mode: %u } hitcount: %lu outcome: %lu"
+
+/*
+ * Of the @i-th histogram, by vector or signal; false if it has lost some, or if
+ * an outcome does not fit the signal
+ */
+static bool read_hist(size_t i, unsigned long counts[2][VECTORS])
 {
-	unsigned long n, dropped = 0;
+	unsigned long n, outcomes, dropped = 0;
 	unsigned int key, user;
 	char file[64], *text;
+	int signo, si_code;
 	bool whole;
 
-	memset(counts, 0, 2 * OUTCOMES * sizeof(**counts));
+	memset(counts, 0, 2 * VECTORS * sizeof(**counts));
 	snprintf(file, sizeof(file), "events/%s/hist", watched[i].event);
 	text = get(watch, file);
-	for (char *at = text; at && (at = strstr(at, "{ ")); at++) {
-		key = 0;
-		if ((sscanf(at, "{ vector: %u, user_mode: %u } hitcount: %lu",
-			    &key, &user, &n) == 3 ||
-		     sscanf(at, "{ outcome: %u, user_mode: %u } hitcount: %lu",
-			    &key, &user, &n) == 3 ||
-		     sscanf(at, "{ user_mode: %u } hitcount: %lu", &user, &n) == 2) &&
-		    key < OUTCOMES && user < 2)
-			counts[user][key] += n;
-	}
 	whole = text && strstr(text, "Dropped: ") &&
 		sscanf(strstr(text, "Dropped: "), "Dropped: %lu", &dropped) == 1 && !dropped;
+	for (char *at = text; at && (at = strstr(at, "{ ")); at++) {
+		key = 0;
+		if (sscanf(at, BY_SIGNAL, &signo, &si_code, &user, &n, &outcomes) == 5) {
+			key = fault_signal(signo, si_code);
+			whole &= !signo || outcomes == n * SIGNAL;
+		} else if (sscanf(at, "{ vector: %u, user_mode: %u } hitcount: %lu",
+				  &key, &user, &n) != 3 &&
+			   sscanf(at, "{ user_mode: %u } hitcount: %lu", &user, &n) != 2) {
+			continue;
+		}
+		if (key < VECTORS && user < 2)
+			counts[user][key] += n;
+	}
 	free(text);
 	return whole;
 }
@@ -1744,12 +1768,12 @@ static unsigned long all_raised(bool user, unsigned int vector)
 	return sum;
 }
 
-static unsigned long all_outcomes(unsigned int outcome)
+static unsigned long all_signals(size_t signal)
 {
 	unsigned long sum = 0;
 
 	for (int i = 0; i < THREADS; i++)
-		sum += shared->threads[i].outcomes[outcome];
+		sum += shared->threads[i].signals[signal];
 	return sum;
 }
 
@@ -1766,23 +1790,24 @@ static bool untraced(unsigned int vector)
 }
 
 /* The numbers at the begin of the round, to be taken off */
-static unsigned long raised_before[2][VECTORS], outcomes_before[OUTCOMES], suppressed_before;
+static unsigned long raised_before[2][VECTORS], signals_before[FAULT_SIGNALS];
+static unsigned long suppressed_before;
 
 static void remember_raised(void)
 {
 	for (unsigned int vector = 0; vector < VECTORS; vector++)
 		for (int user = 0; user < 2; user++)
 			raised_before[user][vector] = all_raised(user, vector);
-	for (unsigned int outcome = 0; outcome < OUTCOMES; outcome++)
-		outcomes_before[outcome] = all_outcomes(outcome);
+	for (size_t i = 0; i < FAULT_SIGNALS; i++)
+		signals_before[i] = all_signals(i);
 	suppressed_before = suppressed();
 	shared->tracer_probed = false;
 }
 
 /*
  * Whether each entry has its exit. What comes while a kprobe is handled inside another
- * one, as it is on the tracer, is suppressed: a #BP or page fault of kernel mode then may
- * have one of them only
+ * one, as it is on the tracer, is suppressed: a #BP of kernel mode may have one
+ * of them only
  */
 static bool paired(unsigned long entries, unsigned long exits, bool of_kprobe)
 {
@@ -1799,14 +1824,11 @@ static bool paired(unsigned long entries, unsigned long exits, bool of_kprobe)
 /* All that the histograms say of the round that was; how many traps they agree on */
 static bool watch_agrees(unsigned long *agreed)
 {
-	static const unsigned int outcomes[] = {
-		OUTCOME_SIGBUS, OUTCOME_MAPERR, OUTCOME_ACCERR, OUTCOME_PKUERR,
-	};
-	unsigned long counts[ARRAY_SIZE(watched)][2][OUTCOMES], signals = 0;
+	unsigned long counts[ARRAY_SIZE(watched)][2][VECTORS], signals = 0;
 	bool good = true;
 
-	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++)
-		signals += all_outcomes(outcomes[i]) - outcomes_before[outcomes[i]];
+	for (size_t i = 0; i < FAULT_SIGNALS; i++)
+		signals += all_signals(i) - signals_before[i];
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++) {
 		if (read_hist(i, counts[i]))
 			continue;
@@ -1835,9 +1857,9 @@ static bool watch_agrees(unsigned long *agreed)
 		/* Some pages are there already when they are touched */
 		unsigned long least = user ? signals : all_raised(0, PF) - raised_before[0][PF];
 
-		for (unsigned int i = 0; i < OUTCOMES; i++)
+		for (unsigned int i = 0; i < VECTORS; i++)
 			exits += counts[3][user][i];
-		if (paired(entries, exits, !user) && entries >= least) {
+		if (entries == exits && entries >= least) {
 			*agreed += exits;
 			continue;
 		}
@@ -1845,13 +1867,14 @@ static bool watch_agrees(unsigned long *agreed)
 			       user ? "user" : "kernel", least, entries, exits);
 		good = false;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(outcomes); i++) {
-		unsigned long raised = all_outcomes(outcomes[i]) - outcomes_before[outcomes[i]];
-		unsigned long exits = counts[3][0][outcomes[i]] + counts[3][1][outcomes[i]];
+	for (size_t i = 0; i < FAULT_SIGNALS; i++) {
+		unsigned long raised = all_signals(i) - signals_before[i];
+		unsigned long exits = counts[3][0][i] + counts[3][1][i];
 
 		if (exits == raised)
 			continue;
-		ksft_print_msg("outcome %u: %lu signals, %lu exits\n", outcomes[i], raised, exits);
+		ksft_print_msg("signal %d, code %d: %lu raised, %lu exits\n",
+			       fault_signals[i].signo, fault_signals[i].si_code, raised, exits);
 		good = false;
 	}
 	return good;

@@ -21,9 +21,27 @@
 
 #define ROUNDS	10
 
+/* Not fork(): the faults for what is copied would help, see main() */
+static pid_t oops_in_probe(void)
+{
+	pid_t child = vfork();
+	int fd;
+
+	if (child < 0)
+		ksft_exit_fail_msg("vfork: %s\n", strerror(errno));
+	if (!child) {
+		fd = open(PROBE_FILE, O_WRONLY);
+		if (fd < 0 || write(fd, "oops", 4) != 4)
+			_exit(1);
+		asm volatile("int3");
+		_exit(2);
+	}
+	return child;
+}
+
 int main(void)
 {
-	int status, fd, entries = 0, exits = 0, user = 0, raise;
+	int status, entries = 0, exits = 0, user = 0, raise;
 	const char *instance = TRACING;
 	struct event e;
 	pid_t child;
@@ -41,17 +59,7 @@ int main(void)
 		ksft_exit_fail_msg("mlockall: %s\n", strerror(errno));
 	trace_on(instance, "vector == 3 || user_mode == 1");
 
-	/* Not fork(): the faults for what is copied would be such */
-	child = vfork();
-	if (child < 0)
-		ksft_exit_fail_msg("vfork: %s\n", strerror(errno));
-	if (!child) {
-		fd = open(PROBE_FILE, O_WRONLY);
-		if (fd < 0 || write(fd, "oops", 4) != 4)
-			_exit(1);
-		asm volatile("int3");
-		_exit(2);
-	}
+	child = oops_in_probe();
 	if (waitpid(child, &status, 0) != child)
 		ksft_exit_fail_msg("waitpid: %s\n", strerror(errno));
 	/* An oops switches the recording off */

@@ -47,6 +47,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -77,9 +78,9 @@
 /* The clock of a guest under icount runs ahead while it waits for the host */
 #define PATIENCE	3600		/* seconds */
 
-static char *memory, *file, *unmapped, *frame;
+static char *memory, *file, *private, *mapped, *unmapped, *frame;
 static size_t page, file_size;
-static int rounds = 5, traps = 20000, block_device = -1;
+static int rounds = 5, traps = 20000, block_device = -1, own_memory = -1;
 static unsigned int ticks[MAX_TRAPS];
 static char *only;
 
@@ -222,6 +223,35 @@ static void sigbus(long i)
 	raise_read(file + file_size);
 }
 
+/* The mm's own hot paths: what marks in them take while they are off */
+static void private_write(long i)
+{
+	raise_write(private + i * page);
+}
+
+static void get_user_pages(long i)
+{
+	char c;
+
+	if (pread(own_memory, &c, 1, (uintptr_t)(memory + i * page)) != 1)
+		ksft_exit_fail_msg("/proc/self/mem: %s\n", strerror(errno));
+}
+
+static void unmap(long i)
+{
+	munmap(mapped + i * page, page);
+}
+
+static void fork_pages(long i)
+{
+	pid_t child = must_fork();
+
+	(void)i;
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
 /* With a frame pointer to memory that has no page, or that has one: for stack walks */
 static void walk_fault(long i)
 {
@@ -252,11 +282,63 @@ static void no_cache(void)
 	posix_fadvise(block_device, 0, 0, POSIX_FADV_DONTNEED);
 }
 
+static void zero_pages(void)
+{
+	no_memory();
+	for (int i = 0; i < BATCH; i++)
+		raise_read(memory + i * page);
+}
+
+static void written_pages(void)
+{
+	no_memory();
+	memset(memory, 1, BATCH * page);
+}
+
+/* A child had them as well: each is written to in its place */
+static void formerly_shared_pages(void)
+{
+	written_pages();
+	fork_pages(0);
+}
+
+/* A child has them as well: each is copied */
+static void shared_pages(void)
+{
+	static pid_t child;
+
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	written_pages();
+	child = must_fork();
+	if (child)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static void no_private(void)
+{
+	madvise(private, BATCH * page, MADV_DONTNEED);
+}
+
+static void mapped_pages(void)
+{
+	mapped = mmap(mapped, BATCH * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (mapped == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	memset(mapped, 1, BATCH * page);
+}
+
 #define CONTROL		0x1
 #define SIGNALS		0x2
 #define FAULTS		0x4		/* that the mm resolves */
 #define BAD_FAULTS	0x8
-#define OTHER_FAULTS	0x10		/* if asked for by name only */
+#define OTHER_FAULTS	0x10		/* if nothing is on, or asked for by name */
 #define WALKS		0x20
 #define PAGE_FAULTS	(FAULTS | BAD_FAULTS | OTHER_FAULTS)
 #define ALL		(CONTROL | SIGNALS | PAGE_FAULTS)
@@ -267,6 +349,7 @@ static const struct kind {
 	void (*raise)(long i);
 	void (*again)(void);
 	bool file;
+	int share;		/* only one of so many */
 } kinds[] = {
 	{ "getppid", CONTROL, getppid_control },
 	{ "int3", SIGNALS, int3 },
@@ -281,6 +364,13 @@ static const struct kind {
 	{ "fixup", OTHER_FAULTS, fixup },
 	{ "segv_access", OTHER_FAULTS, segv_access, NULL, true },
 	{ "sigbus", OTHER_FAULTS, sigbus, NULL, true },
+	{ "zero_write", OTHER_FAULTS, first_write, zero_pages },
+	{ "copy_on_write", OTHER_FAULTS, first_write, shared_pages },
+	{ "reuse", OTHER_FAULTS, first_write, formerly_shared_pages },
+	{ "private_file", OTHER_FAULTS, private_write, no_private, true },
+	{ "get_user_pages", OTHER_FAULTS, get_user_pages, no_memory },
+	{ "munmap", OTHER_FAULTS, unmap, mapped_pages },
+	{ "fork", OTHER_FAULTS, fork_pages, written_pages, false, 100 },
 	{ "walk_fault", WALKS, walk_fault, no_memory },
 	{ "walk_page", WALKS, walk_page },
 };
@@ -298,7 +388,7 @@ static bool asked_for(const struct kind *k)
 	size_t length = strlen(k->name);
 
 	if (!only)
-		return k->sort != OTHER_FAULTS;
+		return true;
 	for (const char *at = only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
 		if (!strncmp(at, k->name, length) && (at[length] == ',' || !at[length]))
 			return true;
@@ -358,11 +448,11 @@ static const struct way {
 	{ "trap", ALL, "each trap: vector, error code, mode, ip; entry and exit",
 	  { { "events/trap/enable", "1", "0" } } },
 	{ "pagefault", CONTROL | PAGE_FAULTS,
-	  "each page fault: address, ip, error code, mode, outcome, duration; when it began",
+	  "each page fault: address, ip, error code, mode, outcome, signal, duration; when it began",
 	  { { PAGEFAULT "pagefault_entry/enable", "1", "0" },
 	    { PAGEFAULT "pagefault_exit/enable", "1", "0" } } },
 	{ "pagefault_exit", CONTROL | PAGE_FAULTS,
-	  "each page fault: address, ip, error code, mode, outcome, duration",
+	  "each page fault: address, ip, error code, mode, outcome, signal, duration",
 	  { { PAGEFAULT "pagefault_exit/enable", "1", "0" } } },
 	{ "all", ALL, "all of these",
 	  { { "events/trap/enable", "1", "0" }, { PAGEFAULT "enable", "1", "0" } } },
@@ -552,7 +642,7 @@ static void print_hits(const struct way *w, const struct kind *k)
 }
 
 /* As getrusage() counts the faults that the mm resolves, but for some of the program's own */
-static void check_faults(const struct way *w, const struct kind *k,
+static void check_faults(const struct way *w, const struct kind *k, int n,
 			 const struct rusage *before)
 {
 	struct rusage after;
@@ -562,12 +652,18 @@ static void check_faults(const struct way *w, const struct kind *k,
 	faults = k->raise == major ? after.ru_majflt - before->ru_majflt :
 				     after.ru_minflt - before->ru_minflt;
 	if (k->sort == FAULTS &&
-	    (faults < traps || faults > traps + traps / 100 + 20))
-		print_fail(w->name, k->name, "%ld page faults of this kind, not %d", faults, traps);
+	    (faults < n || faults > n + n / 100 + 20))
+		print_fail(w->name, k->name, "%ld page faults of this kind, not %d", faults, n);
+}
+
+static int traps_of(const struct kind *k)
+{
+	return k->share ? traps / k->share : traps;
 }
 
 static void measure(const struct way *w, const struct kind *k)
 {
+	int n = traps_of(k);
 	struct round r, none = overhead();
 	struct rusage before;
 
@@ -581,10 +677,10 @@ static void measure(const struct way *w, const struct kind *k)
 	raise_all(k, WARM_UP);
 	for (int i = 0; i < rounds; i++) {
 		clear_buffer();
-		new_section(w->name, k->name, traps);
+		new_section(w->name, k->name, n);
 		getrusage(RUSAGE_SELF, &before);
-		r = raise_all(k, traps);
-		check_faults(w, k, &before);
+		r = raise_all(k, n);
+		check_faults(w, k, n, &before);
 		printf("price\t%s\t%s\t%d\t%.2f\t%.1f\n", w->name, k->name, i + 1,
 		       r.mean - none.mean, r.median - none.median);
 	}
@@ -596,6 +692,26 @@ static void measure(const struct way *w, const struct kind *k)
 	if (k->sort == WALKS)
 		print_hits(w, k);
 	clear_buffer();
+}
+
+/* What it does to the memory is not to change the price of other kinds */
+static void measure_apart(const struct way *w, const struct kind *k)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = must_fork();
+	if (!child) {
+		failed = false;
+		own_memory = open("/proc/self/mem", O_RDONLY);
+		measure(w, k);
+		fflush(stdout);
+		_exit(failed);
+	}
+	waitpid(child, &status, 0);
+	if (status)
+		failed = true;
 }
 
 /*
@@ -908,9 +1024,13 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 	for (size_t i = 0; !nthreads && !rates && i < ARRAY_SIZE(kinds); i++) {
 		const struct kind *k = &kinds[i];
 
-		if (!(k->sort & w->sorts) || (k->sort != WALKS && !asked_for(k)))
+		if (!(k->sort & w->sorts) || (k->sort != WALKS && !asked_for(k)) ||
+		    (k->sort == OTHER_FAULTS && !only && w != ways))
 			continue;
-		measure(w, k);
+		if (k->sort == OTHER_FAULTS)
+			measure_apart(w, k);
+		else
+			measure(w, k);
 		if (k->sort & PAGE_FAULTS)
 			traps_recorded += WARM_UP + rounds * traps;
 		fflush(stdout);
@@ -958,6 +1078,8 @@ static void set_up(void)
 	memset(frame, 0, page);
 	unmapped = new_pages(page);
 	munmap(unmapped, page);
+	mapped = new_pages(BATCH * page);
+	own_memory = open("/proc/self/mem", O_RDONLY);
 	memset(ticks, 0, sizeof(ticks));
 	snprintf(log_file, sizeof(log_file), "%s/trap_price.log.%d", tmpdir, getpid());
 	snprintf(record, sizeof(record), "%s/trap_price.data.%d", tmpdir, getpid());
@@ -969,6 +1091,9 @@ static void set_up(void)
 	file = mmap(NULL, file_size + page, PROT_READ, MAP_SHARED, block_device, 0);
 	if (file_size < BATCH * AROUND * page || file == MAP_FAILED)
 		ksft_exit_fail_msg(BLOCK_DEVICE " is too small\n");
+	private = mmap(NULL, BATCH * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, block_device, 0);
+	if (private == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
 	madvise(file, file_size, MADV_RANDOM);
 	posix_fadvise(block_device, 0, 0, POSIX_FADV_RANDOM);
 }
@@ -1031,7 +1156,7 @@ int main(int argc, char **argv)
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (asked_for(&kinds[i]))
-			printf("kind\t%s\t%d\n", kinds[i].name, traps);
+			printf("kind\t%s\t%d\n", kinds[i].name, traps_of(&kinds[i]));
 	if (optind == argc)
 		for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 			take_way(&ways[i], nthreads, rates);

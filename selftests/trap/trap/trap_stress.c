@@ -49,8 +49,8 @@
 
 /* enum pagefault_outcome and pagefault_flags */
 #define MINOR		0
-#define FIXUP		12
-#define SEGV_ACCERR_SENT 34
+#define FIXUP		6
+#define SIGNAL		7
 #define SWAPIN		0x20
 
 /*
@@ -108,7 +108,7 @@ static const struct trap {
 	/* hlt; ret */
 	{ "user #GP", GP, 0, true, NO_PAGE, 0, "\xf4\xc3", 0, 1, SIGSEGV },
 	/* mov (%rax), %al; ret */
-	{ "user #PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, SEGV_ACCERR_SENT,
+	{ "user #PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, SIGNAL,
 	  "\x8a\x00\xc3", 0, 2, SIGSEGV },
 	/* movb $1, (%rax); ret */
 	{ "user #PF, new page", PF, 6, true, NEW_PAGE, MINOR, "\xc6\x00\x01\xc3" },
@@ -293,7 +293,8 @@ static char trap_filter[256], fault_filter[128];
 #define NMI_HIST	"hist:keys=common_cpu if vector == 2"
 #define TRAP_HIST	"hist:keys=vector,error_code,user_mode if %s"
 #define ENTRY_HIST	"hist:keys=error_code,user_mode if %s"
-#define EXIT_HIST	"hist:keys=error_code,user_mode,outcome if %s"
+/* Three keys are the most that a histogram has, so two are values */
+#define EXIT_HIST	"hist:keys=error_code,outcome,si_code:vals=user_mode,signo if %s"
 
 static const char * const counted_events[] = {
 	"trap/trap_entry", "trap/trap_exit", "pagefault/pagefault_entry",
@@ -334,7 +335,22 @@ static unsigned long value(const char *line, const char *name)
 	return at ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/* With another outcome than that of the trap, it is no exit of it */
+/* With another outcome or signal than those of the trap, it is no exit of it */
+static bool is_of(const struct trap *t, int event, const char *line, unsigned long hits)
+{
+	const bool of_trap = event < 2;
+
+	if (of_trap != !t->page || value(line, "error_code:") != t->error_code)
+		return false;
+	if (event != 3)
+		return value(line, "user_mode:") == t->user &&
+		       (!of_trap || value(line, "vector:") == t->vector);
+	return value(line, "user_mode:") == t->user * hits &&
+	       value(line, "outcome:") == t->outcome &&
+	       value(line, "signo:") == t->signal * hits &&
+	       value(line, "si_code:") == (t->signal ? SEGV_ACCERR : 0);
+}
+
 static void add_hits(struct figures *f, int event, const char *line)
 {
 	const bool of_trap = event < 2, exit = event & 1;
@@ -352,13 +368,7 @@ static void add_hits(struct figures *f, int event, const char *line)
 		sums = exit ? f->fault_exits : f->fault_entries;
 
 	for (int i = 0; i < TRAPS; i++) {
-		const struct trap *t = &traps[i];
-
-		if (value(line, "error_code:") != t->error_code ||
-		    value(line, "user_mode:") != t->user)
-			continue;
-		if (of_trap ? !t->page && value(line, "vector:") == t->vector :
-		    t->page && (!exit || value(line, "outcome:") == t->outcome)) {
+		if (is_of(&traps[i], event, line, hits)) {
 			sums[i] += hits;
 			known = true;
 		}
@@ -600,7 +610,7 @@ static void change_pagefault_trigger(int n)
 {
 	static const char * const triggers[] = {
 		"hist:keys=outcome,duration.log2", "snapshot:1 if address == 1",
-		"stacktrace if outcome == 12",
+		"stacktrace if outcome == 6",
 	};
 
 	const char *trigger = next_of(triggers, ARRAY_SIZE(triggers));

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Trace events of page faults, see <linux/pagefault_trace.h> */
+#include <linux/hugetlb_inline.h>
+#include <linux/pagefault_trace.h>
+#include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/pagefault.h>
+
+#include "internal.h"
+
+DEFINE_STATIC_KEY_FALSE(pagefault_key);
+u64 pagefault_since = U64_MAX;
+
+int pagefault_reg(void)
+{
+	static_branch_inc(&pagefault_key);
+	if (pagefault_since == U64_MAX)
+		WRITE_ONCE(pagefault_since, ktime_get_mono_fast_ns() + 1);
+	return 0;
+}
+
+/*
+ * While the key is off, marks are missed. So a fault that was under way then is
+ * not traced at its end, even if the event is on again. Under tracepoints_mutex.
+ */
+void pagefault_unreg(void)
+{
+	if (static_key_count(&pagefault_key.key) == 1)
+		WRITE_ONCE(pagefault_since, U64_MAX);
+	static_branch_dec(&pagefault_key);
+}
+
+void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code)
+{
+	struct pagefault *pf = current->pagefault;
+
+	if (!pf)
+		return;
+	if (signo && fatal_signal_pending(current)) {
+		/* A dying task does not get the signal */
+		outcome = PAGEFAULT_INTERRUPTED;
+		signo = 0;
+		si_code = 0;
+	}
+	pf->outcome = outcome;
+	pf->signo = signo;
+	pf->si_code = si_code;
+}
+
+void __pagefault_note(enum pagefault_flags flag)
+{
+	if (current->pagefault)
+		current->pagefault->flags |= flag;
+}
+
+void pagefault_trace_entry(const struct pagefault *pf)
+{
+	trace_pagefault_entry(pf);
+}
+
+void pagefault_trace_exit(const struct pagefault *pf)
+{
+	trace_pagefault_exit(pf);
+}
+
+static pid_t pagefault_owner(struct mm_struct *mm)
+{
+	bool own = mm == current->mm && !(current->flags & PF_KTHREAD);
+	struct task_struct *owner = own ? current : NULL;
+
+	guard(rcu)();
+#ifdef CONFIG_MEMCG
+	owner = rcu_dereference(mm->owner);
+#endif
+	return owner ? task_tgid_nr(owner) : 0;
+}
+
+/* handle_mm_fault() while an event is on */
+vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
+				  unsigned long address, unsigned int flags,
+				  struct pt_regs *regs)
+{
+	struct pagefault noregs __uninitialized;
+	struct pagefault *pf;
+	unsigned int kind = 0;
+	vm_fault_t ret;
+
+	if (!regs) {
+		pagefault_push(&noregs);
+		if (trace_pagefault_noregs_enabled()) {
+			noregs.address = address;
+			noregs.fault_flags = flags;
+			noregs.tgid = pagefault_owner(vma->vm_mm);
+			noregs.start = ktime_get_mono_fast_ns();
+		}
+	}
+
+	/* None if no event was on when the fault began, or a probe raised it */
+	pf = current->pagefault;
+	if (!pf)
+		return do_handle_mm_fault(vma, address, flags, regs);
+
+	if (is_vm_hugetlb_page(vma))
+		kind = PAGEFAULT_HUGETLB;
+	else if (vma_is_anonymous(vma))
+		kind = PAGEFAULT_ANON;
+	else if (vma->vm_file)	/* vma_is_shmem() does not know System V's */
+		kind = shmem_mapping(vma->vm_file->f_mapping) ?
+		       PAGEFAULT_SHMEM : PAGEFAULT_FILE;
+	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
+
+	ret = do_handle_mm_fault(vma, address, flags, regs);
+	pf->vm_fault = ret;
+	if (ret & VM_FAULT_DONE_COW)
+		pf->flags |= PAGEFAULT_COW;
+
+	/* What is counted is as in mm_account_fault() */
+	if (ret & VM_FAULT_RETRY) {
+		pf->outcome = regs ? PAGEFAULT_INTERRUPTED : PAGEFAULT_RETRY;
+		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
+			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
+	} else if (ret & VM_FAULT_ERROR) {
+		pf->outcome = !regs ? PAGEFAULT_FAILED :
+			      ret & VM_FAULT_OOM ? PAGEFAULT_OOM :
+						   PAGEFAULT_ARCH;
+	} else if ((ret & VM_FAULT_MAJOR) || (flags & FAULT_FLAG_TRIED)) {
+		pf->outcome = PAGEFAULT_MAJOR;
+	} else {
+		pf->outcome = PAGEFAULT_MINOR;
+	}
+
+	if (!regs && pagefault_pop(pf))
+		trace_pagefault_noregs(pf);
+	return ret;
+}
