@@ -3,21 +3,23 @@
 #define _LINUX_PAGEFAULT_TRACE_H
 
 /*
- * What the trace events of page faults record, <trace/events/pagefault.h>.
+ * Data of the page fault trace events, see <trace/events/pagefault.h>.
  *
  * The handler of a traced fault keeps a struct pagefault on its stack, and
- * current->pagefault points to it. Marks on the way note there how the fault
- * ends. The pointer is saved and restored, as a fault can interrupt another
- * one: in an interrupt, an NMI or a probe. A task that sleeps or migrates in a
- * fault takes both along. A task that oopses goes on at the top of its stack,
- * so make_task_dead() clears the pointer. A task never exits or forks in a
- * fault: it does so in a system call or on the way to user mode.
+ * current->pagefault points to it. pagefault_mark() and pagefault_note() record
+ * in it how the fault ends. Faults nest: one can come during another one, in an
+ * interrupt, an NMI or a probe. So the handler saves and restores the pointer.
+ * The stack and the pointer belong to the task, so it may sleep and migrate
+ * during a fault. A task that exits during a fault, which seccomp can do in a
+ * vsyscall, leaves the pointer: nothing reads it later. After an oops, the stack
+ * is rewound, so make_task_dead() clears the pointer. A task never forks during
+ * a fault.
  */
+#include <linux/jump_label.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
-#include <linux/tracepoint-defs.h>
 
 /**
  * enum pagefault_outcome - How a page fault ended
@@ -31,7 +33,7 @@
  * @PAGEFAULT_FIXUP:	the context continues at an exception fixup
  * @PAGEFAULT_SIGNAL:	the fault handler sent a signal
  * @PAGEFAULT_ARCH:	the architecture handled it without the mm
- * @PAGEFAULT_OOPS:	an oops that the task survived. Others have no end
+ * @PAGEFAULT_OOPS:	an oops that the task survived. Other oopses: no exit
  */
 enum pagefault_outcome {
 	PAGEFAULT_MINOR,
@@ -47,7 +49,7 @@ enum pagefault_outcome {
 };
 
 /**
- * enum pagefault_flags - Kind of memory, and what happened on the way
+ * enum pagefault_flags - Kind of memory, and what happened during the fault
  * @PAGEFAULT_ANON:	the VMA is anonymous memory
  * @PAGEFAULT_FILE:	... a file
  * @PAGEFAULT_SHMEM:	... shmem: tmpfs, memfd, shared anonymous, System V
@@ -111,11 +113,7 @@ void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code);
 void __pagefault_note(enum pagefault_flags flag);
 
 #ifdef CONFIG_TRACEPOINTS
-void pagefault_trace_entry(const struct pagefault *pf);
-void pagefault_trace_exit(const struct pagefault *pf);
 DECLARE_STATIC_KEY_FALSE(pagefault_key);
-DECLARE_TRACEPOINT(pagefault_entry);
-DECLARE_TRACEPOINT(pagefault_exit);
 extern u64 pagefault_since;
 
 #define pagefault_traced()	static_branch_unlikely(&pagefault_key)
@@ -133,8 +131,37 @@ static inline void pagefault_push(struct pagefault *pf)
 	current->pagefault = pf;
 }
 
-/* Returns whether the end is to be traced */
-static inline bool pagefault_pop(struct pagefault *pf)
+/**
+ * pagefault_begin - Begin to record a page fault
+ * @pf:		on the stack of the fault handler
+ * @regs:	registers at the fault
+ * @address:	address that was accessed
+ * @error_code:	error code of the architecture
+ *
+ * Then trace the entry and set @pf->start, except for a fault of a probe.
+ *
+ * Context: Fault handler, if pagefault_traced().
+ */
+static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
+				   unsigned long address,
+				   unsigned long error_code)
+{
+	pagefault_push(pf);
+	pf->address = address;
+	pf->ip = instruction_pointer(regs);
+	pf->error_code = error_code;
+	pf->user_mode = user_mode(regs);
+}
+
+/**
+ * pagefault_end - A page fault was handled
+ * @pf:		as for pagefault_begin()
+ *
+ * Context: As pagefault_begin().
+ *
+ * Return: true if the exit has to be traced
+ */
+static inline bool pagefault_end(struct pagefault *pf)
 {
 	current->pagefault = pf->outer;
 	if (pf->start < READ_ONCE(pagefault_since))
@@ -145,42 +172,13 @@ static inline bool pagefault_pop(struct pagefault *pf)
 	return true;
 }
 
-/*
- * In the handler of an architecture, if pagefault_traced(). RCU watches and
- * preemption is off. @traced is false for a fault of a probe: it marks nothing.
- */
-static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
-				   unsigned long address,
-				   unsigned long error_code, bool traced)
-{
-	pagefault_push(pf);
-	if (!traced) {
-		current->pagefault = NULL;
-		return;
-	}
-	pf->address = address;
-	pf->ip = instruction_pointer(regs);
-	pf->error_code = error_code;
-	pf->user_mode = user_mode(regs);
-	if (tracepoint_enabled(pagefault_entry))
-		pagefault_trace_entry(pf);
-	if (tracepoint_enabled(pagefault_exit))
-		pf->start = ktime_get_mono_fast_ns();
-}
-
-static inline void pagefault_end(struct pagefault *pf, bool traced)
-{
-	if (pagefault_pop(pf) && traced)
-		pagefault_trace_exit(pf);
-}
-
 #else
 #define pagefault_traced()	false
 #define pagefault_forget()	do { } while (0)
 static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 				   unsigned long address,
-				   unsigned long error_code, bool traced) { }
-static inline void pagefault_end(struct pagefault *pf, bool traced) { }
+				   unsigned long error_code) { }
+static inline bool pagefault_end(struct pagefault *pf) { return false; }
 #endif
 
 /**

@@ -25,7 +25,7 @@
 PAGEFAULT_OUTCOMES
 PAGEFAULT_FLAGS
 
-/* Those of FAULT_FLAG_TRACE as well */
+/* Export the values of FAULT_FLAG_TRACE as well */
 #undef EM
 #define EM(name)	TRACE_DEFINE_ENUM(FAULT_FLAG_##name);
 EM(WRITE) EM(MKWRITE) EM(ALLOW_RETRY) EM(RETRY_NOWAIT) EM(KILLABLE) EM(TRIED)
@@ -37,7 +37,7 @@ EM(ORIG_PTE_VALID) EM(VMA_LOCK)
 #define EM(name)	{ PAGEFAULT_##name, #name },
 #define EMe(name)	{ PAGEFAULT_##name, #name }
 
-/* The events share a static key with the marks on the way */
+/* The events share a static key with pagefault_mark() and pagefault_note() */
 int pagefault_reg(void);
 void pagefault_unreg(void);
 
@@ -66,8 +66,8 @@ TRACE_EVENT_FN(pagefault_entry,
 );
 
 /*
- * After a page fault was handled, before a signal is delivered. Not for a fault
- * that was under way when the event was enabled.
+ * After a page fault was handled, before a signal is delivered. Does not fire
+ * for a fault that began before the event was enabled.
  */
 TRACE_EVENT_FN(pagefault_exit,
 	       TP_PROTO(const struct pagefault *pf),

@@ -22,8 +22,9 @@ int pagefault_reg(void)
 }
 
 /*
- * While the key is off, marks are missed. So a fault that was under way then is
- * not traced at its end, even if the event is on again. Under tracepoints_mutex.
+ * While the key is off, pagefault_mark() does nothing. So do not trace the exit
+ * of a fault that was in progress then, even if the event is on again. Called
+ * under tracepoints_mutex.
  */
 void pagefault_unreg(void)
 {
@@ -36,7 +37,8 @@ void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code)
 {
 	struct pagefault *pf = current->pagefault;
 
-	if (!pf)
+	/* A second signal is lost while the first one is pending */
+	if (!pf || pf->signo)
 		return;
 	if (signo && fatal_signal_pending(current)) {
 		/* A dying task does not get the signal */
@@ -55,26 +57,19 @@ void __pagefault_note(enum pagefault_flags flag)
 		current->pagefault->flags |= flag;
 }
 
-void pagefault_trace_entry(const struct pagefault *pf)
-{
-	trace_pagefault_entry(pf);
-}
-
-void pagefault_trace_exit(const struct pagefault *pf)
-{
-	trace_pagefault_exit(pf);
-}
-
 static pid_t pagefault_owner(struct mm_struct *mm)
 {
-	bool own = mm == current->mm && !(current->flags & PF_KTHREAD);
-	struct task_struct *owner = own ? current : NULL;
+#ifdef CONFIG_MEMCG
+	struct task_struct *owner;
 
 	guard(rcu)();
-#ifdef CONFIG_MEMCG
 	owner = rcu_dereference(mm->owner);
-#endif
 	return owner ? task_tgid_nr(owner) : 0;
+#else
+	if (mm != current->mm || (current->flags & PF_KTHREAD))
+		return 0;
+	return task_tgid_nr(current);
+#endif
 }
 
 /* handle_mm_fault() while an event is on */
@@ -97,18 +92,20 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 		}
 	}
 
-	/* None if no event was on when the fault began, or a probe raised it */
+	/* NULL if no event was on when the fault began */
 	pf = current->pagefault;
 	if (!pf)
 		return do_handle_mm_fault(vma, address, flags, regs);
 
+	/* vma_is_shmem() does not know System V shared memory */
 	if (is_vm_hugetlb_page(vma))
 		kind = PAGEFAULT_HUGETLB;
 	else if (vma_is_anonymous(vma))
 		kind = PAGEFAULT_ANON;
-	else if (vma->vm_file)	/* vma_is_shmem() does not know System V's */
-		kind = shmem_mapping(vma->vm_file->f_mapping) ?
-		       PAGEFAULT_SHMEM : PAGEFAULT_FILE;
+	else if (vma->vm_file && shmem_mapping(vma->vm_file->f_mapping))
+		kind = PAGEFAULT_SHMEM;
+	else if (vma->vm_file)
+		kind = PAGEFAULT_FILE;
 	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
 
 	ret = do_handle_mm_fault(vma, address, flags, regs);
@@ -116,22 +113,24 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 	if (ret & VM_FAULT_DONE_COW)
 		pf->flags |= PAGEFAULT_COW;
 
-	/* What is counted is as in mm_account_fault() */
+	/* Same conditions as in mm_account_fault() */
 	if (ret & VM_FAULT_RETRY) {
 		pf->outcome = regs ? PAGEFAULT_INTERRUPTED : PAGEFAULT_RETRY;
 		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
 			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
+	} else if (!regs && (ret & VM_FAULT_ERROR)) {
+		pf->outcome = PAGEFAULT_FAILED;
+	} else if (ret & VM_FAULT_OOM) {
+		pf->outcome = PAGEFAULT_OOM;
 	} else if (ret & VM_FAULT_ERROR) {
-		pf->outcome = !regs ? PAGEFAULT_FAILED :
-			      ret & VM_FAULT_OOM ? PAGEFAULT_OOM :
-						   PAGEFAULT_ARCH;
+		pf->outcome = PAGEFAULT_ARCH;
 	} else if ((ret & VM_FAULT_MAJOR) || (flags & FAULT_FLAG_TRIED)) {
 		pf->outcome = PAGEFAULT_MAJOR;
 	} else {
 		pf->outcome = PAGEFAULT_MINOR;
 	}
 
-	if (!regs && pagefault_pop(pf))
+	if (!regs && pagefault_end(pf))
 		trace_pagefault_noregs(pf);
 	return ret;
 }

@@ -128,7 +128,9 @@ bench_of_series() {
 }
 figures_of_bench() {
 	"$top/scripts/figures" --readme | diff "$top/README.md" - &&
-	"$top/scripts/figures" --rst | diff "$top/Documentation/trap/events-trap.rst" - &&
+	for rst in "$top"/Documentation/*/*.rst; do
+		"$top/scripts/figures" --rst "$rst" | diff "$rst" - || return 1
+	done &&
 	for figure in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
 		if ! grep -qF -e "<!--=$figure-->" "$top/README.md" ||
 		   ! cat "$series_dir"/*/cover | grep -qF "@$figure@"; then
@@ -136,12 +138,14 @@ figures_of_bench() {
 			return 1
 		fi
 	done || return 1
-	# Each row of the table has its price: with others, each would be another one
+	# Each row has its price: with other prices, each row is another one
 	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/results.tsv" >"$logs/other.tsv" &&
-	RESULTS=$logs/other.tsv "$top/scripts/figures" --rst >"$logs/other.rst" || return 1
-	rows=$(diff "$top/Documentation/trap/events-trap.rst" "$logs/other.rst" | grep -c '^>')
-	echo "rows of the table: $rows"
-	[ "$rows" = 5 ]
+	for rst in "$top"/Documentation/*/*.rst; do
+		RESULTS=$logs/other.tsv "$top/scripts/figures" --rst "$rst" >"$logs/other.rst" || return 1
+		diff "$rst" "$logs/other.rst" | sed -n "s|^>|${rst##*/}:|p"
+	done >"$logs/rows"
+	cat "$logs/rows"
+	grep -q '^events-trap.rst:' "$logs/rows" && [ "$(wc -l <"$logs/rows")" = 4 ]
 }
 
 check 'patches/ is what the sources give' patches_of_sources

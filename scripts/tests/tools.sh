@@ -558,8 +558,15 @@ recipe_is() {	# JOB NAME
 	is status "$(sed -n 's/^status //p' "$file")" 0 || { tail -n 5 "$file"; return 1; }
 	grep -E '^(pid|[a-z_0-9]+ vector)' "$file" >"$raised"
 	case $2 in
-	trap-stat)
-		is '#DE and so on' "$(awk '$2 == "trap:trap_entry" { print $1 }' "$file")" $((n * nr_vectors)) ;;
+	trap-count)
+		for vector in $vectors; do
+			is "vector $vector" "$(histogram "$file" | awk -v v="$vector" '
+				$1 == "raise" && $(NF - 2) == v && $(NF - 1) == 1 { n += $NF }
+				END { print n + 0 }')" "$n" || return 1
+		done ;;
+	trap-where)
+		protected=$(sed -n 's/.* vector=13 .* ip=0x\([^ ]*\) .*/\1/p' "$file")
+		is '#GP' "$(histogram "$file" | sed -n 's/^raise \[.*\] //p')" "13 $protected $n" ;;
 	trap-perf | trap-trace-cmd)
 		ONLY_VECTOR=0 counted "$raised" "$file" trap_entry &&
 		is 'of others' "$(grep 'trap_entry: ' "$file" | grep -vc 'vector=0(#DE)')" 0 || return 1
@@ -567,9 +574,6 @@ recipe_is() {	# JOB NAME
 			is 'stacks from main()' "$(lines "$file" '^	 *[0-9a-f]+ main$')" "$n" &&
 			is 'to divide()' "$(lines "$file" '^	 *[0-9a-f]+ divide$')" "$n"
 		} ;;
-	trap-perf-trace)
-		is 'with DR6' "$(lines "$file" 'trap:trap_entry\(.*error_code: (0x4000|16384), vector: 0x1')" "$n" &&
-		is 'of others' "$(grep 'trap:trap_' "$file" | grep -vc 'vector: 0x1,')" 0 ;;
 	trap-bpftrace-divide)
 		divide=$(sed -n 's/^divide .* ip=\([^ ]*\) .*/\1/p' "$file")
 		sed -n '/^@\[raise/,/^\]/p' "$file" >"$logs/stack"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The trap_entry and trap_exit trace events: the calls of <asm/trap_trace.h>,
- * and the count of <asm/trap_guard.h>.
+ * Fire the trap_entry and trap_exit trace events for <asm/trap_trace.h>, and
+ * show how many events <asm/trap_guard.h> suppressed.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>

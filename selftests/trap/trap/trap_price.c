@@ -338,7 +338,7 @@ static void mapped_pages(void)
 #define SIGNALS		0x2
 #define FAULTS		0x4		/* that the mm resolves */
 #define BAD_FAULTS	0x8
-#define OTHER_FAULTS	0x10		/* if nothing is on, or asked for by name */
+#define OTHER_FAULTS	0x10		/* if asked for by name only */
 #define WALKS		0x20
 #define PAGE_FAULTS	(FAULTS | BAD_FAULTS | OTHER_FAULTS)
 #define ALL		(CONTROL | SIGNALS | PAGE_FAULTS)
@@ -388,7 +388,7 @@ static bool asked_for(const struct kind *k)
 	size_t length = strlen(k->name);
 
 	if (!only)
-		return true;
+		return k->sort != OTHER_FAULTS;
 	for (const char *at = only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
 		if (!strncmp(at, k->name, length) && (at[length] == ',' || !at[length]))
 			return true;
@@ -692,26 +692,6 @@ static void measure(const struct way *w, const struct kind *k)
 	if (k->sort == WALKS)
 		print_hits(w, k);
 	clear_buffer();
-}
-
-/* What it does to the memory is not to change the price of other kinds */
-static void measure_apart(const struct way *w, const struct kind *k)
-{
-	pid_t child;
-	int status;
-
-	fflush(stdout);
-	child = must_fork();
-	if (!child) {
-		failed = false;
-		own_memory = open("/proc/self/mem", O_RDONLY);
-		measure(w, k);
-		fflush(stdout);
-		_exit(failed);
-	}
-	waitpid(child, &status, 0);
-	if (status)
-		failed = true;
 }
 
 /*
@@ -1024,13 +1004,9 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 	for (size_t i = 0; !nthreads && !rates && i < ARRAY_SIZE(kinds); i++) {
 		const struct kind *k = &kinds[i];
 
-		if (!(k->sort & w->sorts) || (k->sort != WALKS && !asked_for(k)) ||
-		    (k->sort == OTHER_FAULTS && !only && w != ways))
+		if (!(k->sort & w->sorts) || (k->sort != WALKS && !asked_for(k)))
 			continue;
-		if (k->sort == OTHER_FAULTS)
-			measure_apart(w, k);
-		else
-			measure(w, k);
+		measure(w, k);
 		if (k->sort & PAGE_FAULTS)
 			traps_recorded += WARM_UP + rounds * traps;
 		fflush(stdout);

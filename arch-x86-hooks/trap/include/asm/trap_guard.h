@@ -5,21 +5,22 @@
 /*
  * The recursion guard of the events that fire in a trap handler.
  *
- * A probe of such an event can trap itself: a stack walk faults, a kprobe sits
- * in the tracer. That trap would fire the event again, without end. So
- * TRACE_TRAP_BIT of current->trace_recursion is set while probes run:
+ * A probe of such an event can itself cause a trap: a stack walk faults, or a
+ * kprobe in the tracing code is hit. That trap would fire the event again and
+ * recurse. So TRACE_TRAP_BIT of current->trace_recursion is set while probes
+ * run:
  *
  *  - Interrupts are disabled all that time. A trap from kernel mode that finds
  *    the bit set was raised by a probe. It is counted and not traced.
- *  - A trap from user mode cannot be a probe's. It is always traced.
- *  - An NMI interrupts a probe at any place. It clears the bit and restores it
- *    at its end, so that the NMI and the traps it raises are traced.
+ *  - A trap from user mode cannot come from a probe. It is always traced.
+ *  - An NMI can interrupt a probe anywhere. It clears the bit and restores it
+ *    at its end, so that the NMI and the traps in its handler are traced.
  *  - #MC leaves the bit set: traps that a #MC raises inside a probe are not
  *    traced.
- *  - A probe that oopses takes the bit along with its task. Other tasks on this
- *    CPU are traced as before.
+ *  - If a probe oopses, the bit stays set in the task that dies. Other tasks on
+ *    this CPU are traced as before.
  *
- * trace_test_and_set_recursion() does not serve: its transition bit lets one
+ * trace_test_and_set_recursion() does not work: its transition bit lets one
  * nested event through per context level, and a kernel-mode #BP or #DB counts
  * as an NMI, hence as a level of its own.
  */
@@ -33,7 +34,7 @@
 
 DECLARE_PER_CPU(unsigned long, trap_suppressed);
 
-/* In state KPROBE_REENTER the next kprobe is a BUG(), see reenter_kprobe() */
+/* In state KPROBE_REENTER, hitting a kprobe is a BUG(), see reenter_kprobe() */
 static __always_inline bool trap_guard_kprobe_reentered(void)
 {
 #ifdef CONFIG_KPROBES
@@ -48,15 +49,15 @@ static __always_inline bool trap_guard_kprobe_reentered(void)
  * trap_guard_enter - Begin to run the probes of an event
  * @regs:	Registers of the context that the trap interrupted
  *
- * A trap that comes in state KPROBE_REENTER is suppressed as well, even an NMI:
- * a kprobe on the way to the ring buffer would be a BUG().
+ * A trap or an NMI in state KPROBE_REENTER is suppressed as well: hitting a
+ * kprobe in the tracing code would be a BUG().
  *
  * Context: A trap handler. Interrupts are disabled until trap_guard_exit().
- *	    The caller is notrace and NOKPROBE: a trap before the bit is set
- *	    recurses.
+ *	    The caller must be notrace and NOKPROBE: a trap before the bit is
+ *	    set would recurse.
  *
- * Return: true if the probes may run, then trap_guard_exit() has to follow;
- *	   false if the event is suppressed. That is counted.
+ * Return: true if the probes may run. The caller must then call
+ *	   trap_guard_exit(). false if the event was suppressed and counted.
  */
 static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 {
@@ -90,7 +91,7 @@ static __always_inline void trap_guard_exit(void)
  *
  * Context: NMI, first in the handler.
  *
- * Return: What trap_guard_resume() takes: whether the NMI hit a probe.
+ * Return: true if the NMI interrupted a probe. Pass it to trap_guard_resume().
  */
 static __always_inline bool trap_guard_suspend(void)
 {
