@@ -122,119 +122,83 @@ int trap_exit(struct trace_event_raw_trap *e)
 	return trap(e, TRAP_EXIT);
 }
 
+/*
+ * The fields of each page fault event. The record of the event and the argument of its
+ * tracepoint have them under the same names, with types of their own.
+ */
+#define ENTRY_FIELDS(r, from) ({			\
+	(r)->address = (from)->address;			\
+	(r)->ip = (from)->ip;				\
+	(r)->error_code = (from)->error_code;		\
+	(r)->user_mode = (from)->user_mode;		\
+})
+
+#define END_FIELDS(r, from) ({				\
+	(r)->duration = (from)->duration;		\
+	(r)->outcome = (from)->outcome;			\
+	(r)->flags = (from)->flags;			\
+	(r)->vm_fault = (from)->vm_fault;		\
+})
+
+#define EXIT_FIELDS(r, from) ({				\
+	ENTRY_FIELDS(r, from);				\
+	END_FIELDS(r, from);				\
+	(r)->signo = (from)->signo;			\
+	(r)->si_code = (from)->si_code;			\
+})
+
+#define NOREGS_FIELDS(r, from) ({			\
+	END_FIELDS(r, from);				\
+	(r)->address = (from)->address;			\
+	(r)->fault_flags = (from)->fault_flags;		\
+	(r)->tgid = (from)->tgid;			\
+})
+
+#define SEND(event, argument, FIELDS, from) ({		\
+	struct record *r = new_record(event);		\
+							\
+	if (r) {					\
+		r->of_argument = argument;		\
+		FIELDS(r, from);			\
+		bpf_ringbuf_submit(r, 0);		\
+	}						\
+	0;						\
+})
+
 SEC("tp/pagefault/pagefault_entry")
 int pagefault_entry(struct trace_event_raw_pagefault_entry *e)
 {
-	struct record *r = new_record(PAGEFAULT_ENTRY);
-
-	if (!r)
-		return 0;
-	r->address = e->address;
-	r->ip = e->ip;
-	r->error_code = e->error_code;
-	r->user_mode = e->user_mode;
-	bpf_ringbuf_submit(r, 0);
-	return 0;
+	return SEND(PAGEFAULT_ENTRY, 0, ENTRY_FIELDS, e);
 }
 
 SEC("tp/pagefault/pagefault_exit")
 int pagefault_exit(struct trace_event_raw_pagefault_exit *e)
 {
-	struct record *r = new_record(PAGEFAULT_EXIT);
-
-	if (!r)
-		return 0;
-	r->duration = e->duration;
-	r->address = e->address;
-	r->ip = e->ip;
-	r->error_code = e->error_code;
-	r->outcome = e->outcome;
-	r->signo = e->signo;
-	r->si_code = e->si_code;
-	r->flags = e->flags;
-	r->vm_fault = e->vm_fault;
-	r->user_mode = e->user_mode;
-	bpf_ringbuf_submit(r, 0);
-	return 0;
+	return SEND(PAGEFAULT_EXIT, 0, EXIT_FIELDS, e);
 }
 
 SEC("tp/pagefault/pagefault_noregs")
 int pagefault_noregs(struct trace_event_raw_pagefault_noregs *e)
 {
-	struct record *r = new_record(PAGEFAULT_NOREGS);
-
-	if (!r)
-		return 0;
-	r->duration = e->duration;
-	r->address = e->address;
-	r->fault_flags = e->fault_flags;
-	r->outcome = e->outcome;
-	r->flags = e->flags;
-	r->vm_fault = e->vm_fault;
-	r->tgid = e->tgid;
-	bpf_ringbuf_submit(r, 0);
-	return 0;
+	return SEND(PAGEFAULT_NOREGS, 0, NOREGS_FIELDS, e);
 }
 
-/*
- * The same from the arguments of the tracepoints, with the types that the kernel gives
- * them
- */
 SEC("tp_btf/pagefault_entry")
 int BPF_PROG(entry_argument, const struct pagefault *pf)
 {
-	struct record *r = new_record(PAGEFAULT_ENTRY);
-
-	if (!r)
-		return 0;
-	r->of_argument = 1;
-	r->address = pf->address;
-	r->ip = pf->ip;
-	r->error_code = pf->error_code;
-	r->user_mode = pf->user_mode;
-	bpf_ringbuf_submit(r, 0);
-	return 0;
+	return SEND(PAGEFAULT_ENTRY, 1, ENTRY_FIELDS, pf);
 }
 
 SEC("tp_btf/pagefault_exit")
 int BPF_PROG(exit_argument, const struct pagefault *pf)
 {
-	struct record *r = new_record(PAGEFAULT_EXIT);
-
-	if (!r)
-		return 0;
-	r->of_argument = 1;
-	r->duration = pf->duration;
-	r->address = pf->address;
-	r->ip = pf->ip;
-	r->error_code = pf->error_code;
-	r->outcome = pf->outcome;
-	r->signo = pf->signo;
-	r->si_code = pf->si_code;
-	r->flags = pf->flags;
-	r->vm_fault = pf->vm_fault;
-	r->user_mode = pf->user_mode;
-	bpf_ringbuf_submit(r, 0);
-	return 0;
+	return SEND(PAGEFAULT_EXIT, 1, EXIT_FIELDS, pf);
 }
 
 SEC("tp_btf/pagefault_noregs")
 int BPF_PROG(noregs_argument, const struct pagefault *pf)
 {
-	struct record *r = new_record(PAGEFAULT_NOREGS);
-
-	if (!r)
-		return 0;
-	r->of_argument = 1;
-	r->duration = pf->duration;
-	r->address = pf->address;
-	r->fault_flags = pf->fault_flags;
-	r->outcome = pf->outcome;
-	r->flags = pf->flags;
-	r->vm_fault = pf->vm_fault;
-	r->tgid = pf->tgid;
-	bpf_ringbuf_submit(r, 0);
-	return 0;
+	return SEND(PAGEFAULT_NOREGS, 1, NOREGS_FIELDS, pf);
 }
 
 SEC("tp_btf/trap_entry")
