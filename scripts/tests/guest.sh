@@ -90,7 +90,7 @@ EOF
 	! grep -aq ': trap_exit: vector=8' "$logs/df/console.log"
 }
 
-# On from before init until after the boot; then all as ever
+# On from before init until after the boot. Then they are off, and trap_input passes.
 at_boot() {
 	guest guest "$logs/at-boot" -a 'trace_event=trap:* trace_buf_size=4M' <<EOF || return 1
 cd /sys/kernel/tracing

@@ -983,8 +983,8 @@ static pid_t oops_in_fault(int *tid)
 }
 
 /*
- * An oops ends the child, and its fault has no exit. The fault on its way out
- * and one of another task are traced as ever.
+ * An oops kills the child, and its fault has no exit event. A later fault of
+ * the dying child has both events, and so has a fault of another task.
  */
 static void test_oops(void)
 {
