@@ -124,42 +124,43 @@ int trap_exit(struct trace_event_raw_trap *e)
 
 /*
  * The fields of each page fault event. The record of the event and the argument of its
- * tracepoint have them under the same names, with types of their own.
+ * tracepoint have them under the same names, with types of their own. Both are e here,
+ * and r is what goes to the reader.
  */
-#define ENTRY_FIELDS(r, from) ({			\
-	(r)->address = (from)->address;			\
-	(r)->ip = (from)->ip;				\
-	(r)->error_code = (from)->error_code;		\
-	(r)->user_mode = (from)->user_mode;		\
+#define ENTRY_FIELDS ({					\
+	r->address = e->address;			\
+	r->ip = e->ip;					\
+	r->error_code = e->error_code;			\
+	r->user_mode = e->user_mode;			\
 })
 
-#define END_FIELDS(r, from) ({				\
-	(r)->duration = (from)->duration;		\
-	(r)->outcome = (from)->outcome;			\
-	(r)->flags = (from)->flags;			\
-	(r)->vm_fault = (from)->vm_fault;		\
+#define END_FIELDS ({					\
+	r->duration = e->duration;			\
+	r->outcome = e->outcome;			\
+	r->flags = e->flags;				\
+	r->vm_fault = e->vm_fault;			\
 })
 
-#define EXIT_FIELDS(r, from) ({				\
-	ENTRY_FIELDS(r, from);				\
-	END_FIELDS(r, from);				\
-	(r)->signo = (from)->signo;			\
-	(r)->si_code = (from)->si_code;			\
+#define EXIT_FIELDS ({					\
+	ENTRY_FIELDS;					\
+	END_FIELDS;					\
+	r->signo = e->signo;				\
+	r->si_code = e->si_code;			\
 })
 
-#define NOREGS_FIELDS(r, from) ({			\
-	END_FIELDS(r, from);				\
-	(r)->address = (from)->address;			\
-	(r)->fault_flags = (from)->fault_flags;		\
-	(r)->tgid = (from)->tgid;			\
+#define NOREGS_FIELDS ({				\
+	END_FIELDS;					\
+	r->address = e->address;			\
+	r->fault_flags = e->fault_flags;		\
+	r->tgid = e->tgid;				\
 })
 
-#define SEND(event, argument, FIELDS, from) ({		\
+#define SEND(event, argument, FIELDS) ({		\
 	struct record *r = new_record(event);		\
 							\
 	if (r) {					\
 		r->of_argument = argument;		\
-		FIELDS(r, from);			\
+		FIELDS;					\
 		bpf_ringbuf_submit(r, 0);		\
 	}						\
 	0;						\
@@ -168,37 +169,37 @@ int trap_exit(struct trace_event_raw_trap *e)
 SEC("tp/pagefault/pagefault_entry")
 int pagefault_entry(struct trace_event_raw_pagefault_entry *e)
 {
-	return SEND(PAGEFAULT_ENTRY, 0, ENTRY_FIELDS, e);
+	return SEND(PAGEFAULT_ENTRY, 0, ENTRY_FIELDS);
 }
 
 SEC("tp/pagefault/pagefault_exit")
 int pagefault_exit(struct trace_event_raw_pagefault_exit *e)
 {
-	return SEND(PAGEFAULT_EXIT, 0, EXIT_FIELDS, e);
+	return SEND(PAGEFAULT_EXIT, 0, EXIT_FIELDS);
 }
 
 SEC("tp/pagefault/pagefault_noregs")
 int pagefault_noregs(struct trace_event_raw_pagefault_noregs *e)
 {
-	return SEND(PAGEFAULT_NOREGS, 0, NOREGS_FIELDS, e);
+	return SEND(PAGEFAULT_NOREGS, 0, NOREGS_FIELDS);
 }
 
 SEC("tp_btf/pagefault_entry")
-int BPF_PROG(entry_argument, const struct pagefault *pf)
+int BPF_PROG(entry_argument, const struct pagefault *e)
 {
-	return SEND(PAGEFAULT_ENTRY, 1, ENTRY_FIELDS, pf);
+	return SEND(PAGEFAULT_ENTRY, 1, ENTRY_FIELDS);
 }
 
 SEC("tp_btf/pagefault_exit")
-int BPF_PROG(exit_argument, const struct pagefault *pf)
+int BPF_PROG(exit_argument, const struct pagefault *e)
 {
-	return SEND(PAGEFAULT_EXIT, 1, EXIT_FIELDS, pf);
+	return SEND(PAGEFAULT_EXIT, 1, EXIT_FIELDS);
 }
 
 SEC("tp_btf/pagefault_noregs")
-int BPF_PROG(noregs_argument, const struct pagefault *pf)
+int BPF_PROG(noregs_argument, const struct pagefault *e)
 {
-	return SEND(PAGEFAULT_NOREGS, 1, NOREGS_FIELDS, pf);
+	return SEND(PAGEFAULT_NOREGS, 1, NOREGS_FIELDS);
 }
 
 SEC("tp_btf/trap_entry")
