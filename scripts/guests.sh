@@ -3,7 +3,9 @@
 # What the parts in scripts/tests/ share: how a kernel is built, booted and tested,
 # and what its tests may say. Sourced by scripts/check.
 
-tests=$build/kselftest/trap
+# The programs of the kselftest, and our own ones, of tests/
+kselftests=$build/kselftest/trap
+tests=$build/programs
 
 # build_kernel NAME: of the source without the series, if the name ends in "-base". One
 # that runs the kselftest gets the test module, and so does clang's, for its warnings.
@@ -34,13 +36,15 @@ code_of_series() {
 		cksum | cut -d ' ' -f 1), a checksum of its arch, include, kernel and mm"
 }
 
-# The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it
+# The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it;
+# then our own
 build_kselftest() (
 	flock 8
-	head=$(plain_git -C "$src" rev-parse HEAD)
+	head="$(plain_git -C "$src" rev-parse HEAD) $(cat "$top"/tests/Makefile "$top"/tests/*.[ch] \
+		"$top"/selftests/*/trap/* | cksum)"
 	[ "$(cat "$build/kselftest/built" 2>/dev/null)" != "$head" ] ||
 		[ ! -f "$dir/kselftest.log" ] || exit 0
-	rm -rf "$build/kselftest" "$dir/kselftest/kselftest/trap" &&
+	rm -rf "$build/kselftest" "$tests" "$dir/kselftest/kselftest/trap" &&
 	make -s -C "$src" O="$dir/kselftest" headers || exit 1
 	if ! make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
 		INSTALL_PATH="$build/kselftest" >"$dir/kselftest.log" 2>&1; then
@@ -52,9 +56,15 @@ build_kselftest() (
 		grep -q '^int main(' "$source" || continue
 		program=$(basename "$source" .c)
 		for program in "$program" "${program}_32"; do
-			[ -x "$tests/$program" ] || { echo "there is no $program"; exit 1; }
+			[ -x "$kselftests/$program" ] || { echo "there is no $program"; exit 1; }
 		done
 	done
+	mkdir -p "$tests" || exit 1
+	if ! make -s -C "$top/tests" OUTPUT="$tests" KERNEL="$src" \
+		HEADERS="$dir/kselftest/usr/include" >"$dir/tests.log" 2>&1; then
+		cat "$dir/tests.log"
+		exit 1
+	fi
 	echo "$head" >"$build/kselftest/built"
 ) 8>>"$dir/kselftest.lock"
 
@@ -166,15 +176,34 @@ guest() {
 }
 
 # kselftest_programs: what the kselftest runs if asked for no program
+# own_programs: those of ours that need no arguments, and leave the kernel whole
 kselftest_programs() {
 	sed -n 's/^trap://p' "$build/kselftest/kselftest-list.txt"
+}
+own_programs() {
+	for program in trap_kernel trap_probes trap_input pagefault_ways pagefault_matrix pagefault_input; do
+		printf '%s\n' "$program" "${program}_32"
+	done
+}
+all_programs() { kselftest_programs; own_programs; }
+
+# path_of PROGRAM
+path_of() {
+	if [ -x "$kselftests/$1" ]; then
+		echo "$kselftests/$1"
+	else
+		echo "$tests/$1"
+	fi
 }
 
 # programs KERNEL PROGRAM...: those that ONLY asks for
 programs() {
 	case ${ONLY:-} in
 	"$1, "*)
-		echo "${ONLY#*, }" ;;
+		shift
+		for program in "$@"; do
+			[ "$program" != "${ONLY#*, }" ] || echo "$program"
+		done ;;
 	*)
 		shift
 		echo "$*" ;;
@@ -186,13 +215,13 @@ run_programs() {	# KERNEL JOB PROGRAM... [OPTION OF BOOT...]
 	shift 2
 	list=''
 	while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
-		list="$list $1"
+		list="$list $(path_of "$1")"
 		shift
 	done
 	guest "$kernel" "$job" -d 512 "$@" <<EOF
 for program in $list; do
-	echo "selftests: trap: \$program"
-	$tests/\$program
+	echo "selftests: trap: \${program##*/}"
+	\$program
 	status=\$?
 	# Passed, failed, skipped
 	case \$status in 0 | 1 | 4) ;; *) echo "Bail out! \$program: status \$status" ;; esac
@@ -208,6 +237,7 @@ passes_kselftest() {
 	selected || return 0
 	# shellcheck disable=SC2086 # a list
 	list=$(programs "$group" $list)
+	[ "$list" ] || return 0
 	# shellcheck disable=SC2086 # a list
 	check "$group: the guest boots and runs the kselftest" \
 		run_programs "$kernel" "$logs/$group" $list "$@"

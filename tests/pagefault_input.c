@@ -25,7 +25,7 @@
 #include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 
-#include "common.h"
+#include "lib.h"
 
 #define PAGES		50
 #define FLOOD		5000
@@ -33,25 +33,7 @@
 #define TOGGLES		48
 #define MEMORY_MAX	(8 << 20)
 
-#ifdef __x86_64__
-#define FRAME		"rbp"
-#define SI		"rsi"
-#define DI		"rdi"
-#else
-#define FRAME		"ebp"
-#define SI		"esi"
-#define DI		"edi"
-#endif
-
 static const char *instance;
-static long page_size;
-static sigjmp_buf after_signal;
-
-static void on_signal(int signo)
-{
-	siglongjmp(after_signal, signo);
-}
-
 static void filter(const char *event, const char *text)
 {
 	char file[64];
@@ -206,8 +188,7 @@ static void test_filters(void)
 		clear();
 		enable("pagefault_exit/", true);
 		touch(p, 2 * PAGES);
-		if (!sigsetjmp(after_signal, 1))
-			asm volatile("movb (%0), %%al" : : "r" (8L) : "eax", "memory");
+		raise_read((void *)8);
 		enable("pagefault_exit/", false);
 		c = count(NULL);
 		if (c.exits != filters[i].events) {
@@ -433,17 +414,13 @@ static void test_toggle(void)
 /* A cgroup with little memory: the fault that has too much ends in a kill */
 static void test_oom_kill(void)
 {
-	const char *mnt = "/tmp/pagefault_cgroup";
-	char *p = new_pages(8 * MEMORY_MAX), dir[64], text[64];
+	char *p = new_pages(8 * MEMORY_MAX), dir[300] = "", text[64];
 	struct counts c;
 	int go[2], status;
 	bool good;
 	pid_t child;
 
-	mkdir(mnt, 0700);
-	snprintf(dir, sizeof(dir), "%s/test", mnt);
-	if (mount("none", mnt, "cgroup2", 0, NULL) ||
-	    put(mnt, "cgroup.subtree_control", "+memory") || mkdir(dir, 0700) ||
+	if (!mount_cgroup() || make_group(dir, sizeof(dir), "killed") ||
 	    put(dir, "memory.max", "%d", MEMORY_MAX)) {
 		ksft_test_result_skip("OOM kill: this kernel has no cgroup for memory\n");
 		goto out;
@@ -478,8 +455,7 @@ static void test_oom_kill(void)
 	close(go[1]);
 out:
 	rmdir(dir);
-	umount(mnt);
-	rmdir(mnt);
+	unmount_cgroup();
 	munmap(p, 8 * MEMORY_MAX);
 }
 
@@ -603,9 +579,7 @@ static int count_lines(const char *event)
 /* The frame pointer leads a stack walk to memory without a page */
 static void write_from_frame(char *p, char *frame)
 {
-	asm volatile("push %%" FRAME "; mov %%" DI ", %%" FRAME
-		     "; movb $1, (%%" SI "); pop %%" FRAME
-		     : : "D" (frame), "S" (p) : "memory");
+	asm volatile(IN_FRAME("movb $1, " AT_SI) : : "D" (frame), "S" (p) : "memory");
 }
 
 /*
@@ -615,8 +589,7 @@ static void write_from_frame(char *p, char *frame)
 static void test_nested(void)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
-		.config = PERF_COUNT_SW_PAGE_FAULTS_MIN, .sample_period = 1,
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS_MIN, .sample_period = 1,
 		.sample_type = PERF_SAMPLE_CALLCHAIN, .exclude_callchain_kernel = 1,
 	};
 	char *p = new_pages(PAGES * page_size), *frame = new_pages(page_size), text[160];
@@ -624,7 +597,7 @@ static void test_nested(void)
 	struct pagefault r;
 	FILE *f;
 
-	fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = perf_open(&attr, 0, -1);
 	if (fd < 0) {
 		ksft_test_result_skip("a fault within a fault: %s\n", strerror(errno));
 		return;
@@ -713,14 +686,8 @@ static void test_probe_faults(void)
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_NODEFER };
-
-	start();
-	if (access(TRACING "/events/pagefault/pagefault_exit", F_OK))
-		ksft_exit_skip("no pagefault events in " TRACING "\n");
-	page_size = sysconf(_SC_PAGESIZE);
-	instance = make_instance("pagefault");
-	sigaction(SIGSEGV, &sa, NULL);
+	start_pagefaults("pagefault");
+	instance = fault_instance;
 	ksft_set_plan(10 + ARRAY_SIZE(switchings));
 	test_format();
 	test_bad_filters();

@@ -44,7 +44,7 @@
 #include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 
-#include "common.h"
+#include "lib.h"
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP	4
@@ -72,13 +72,13 @@
 #define SEGV_PKUERR_SENT SIGNAL "11 && si_code == 4"
 
 /* enum pagefault_flags and vm_fault_reason */
-#define ANON		"flags & 0x1"
+#define ANONYMOUS	"flags & 0x1"
 #define IN_FILE		"flags & 0x2"
 #define IN_SHMEM	"flags & 0x4"
-#define HUGETLB		"flags & 0x8"
-#define COW		"flags & 0x10"
-#define SWAPIN		"flags & 0x20"
-#define NO_SWAPIN	"!(flags & 0x20)"
+#define HUGE_TLB	"flags & 0x8"
+#define COPIED		"flags & 0x10"
+#define FROM_SWAP	"flags & 0x20"
+#define NOT_FROM_SWAP	"!(flags & 0x20)"
 #define RETRIED		"flags & 0xc0"
 #define COMPLETED	"vm_fault & 0x4000"
 
@@ -167,10 +167,10 @@ static struct shared {
 static size_t page;
 static int ncpus;
 static bool verbose, numa_balancing;
-static const char *instance, *tmpdir;
+static const char *instance;
 static unsigned long long kernel_base, kernel_text;
 static char no_swap[100], no_group[100], no_hugetlb[100];
-static char swap_file[PATH_MAX], group_mount[PATH_MAX];
+static char swap_file[PATH_MAX];
 static char pressed_group[PATH_MAX], reclaimed_group[PATH_MAX];
 
 /* Of the workload that this process is */
@@ -188,17 +188,11 @@ static int expectations;
  */
 static size_t bad_fixups;
 
-static __printf(1, 2) void give_up(const char *fmt, ...)
+/* Nobody is to wait for it */
+static void leave(void)
 {
-	char text[256];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	ksft_print_msg("%s: %s\n", workload->name, text);
+	ksft_print_msg("of the workload %s\n", workload->name);
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
-	_exit(KSFT_FAIL);
 }
 
 /* want - What a system call returned, unless that says it failed */
@@ -216,21 +210,11 @@ static int open_event(const char *event, int software, const char *filter, pid_t
 {
 	struct perf_event_attr attr = {
 		.type = event ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr), .config = software,
+		.config = event ? event_id(event) : software,
 		.disabled = pid >= 0, .inherit = pid >= 0,
 	};
-	char file[100], *id;
-	int fd;
+	int fd = perf_open(&attr, pid, cpu);
 
-	if (event) {
-		snprintf(file, sizeof(file), "%s/id", event);
-		id = get(TRACING "/events", file);
-		if (!id)
-			ksft_exit_fail_msg("%s: %s\n", file, strerror(errno));
-		attr.config = atoi(id);
-		free(id);
-	}
-	fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		ksft_exit_fail_msg("perf_event_open, %s: %s\n",
 				   event ? event : "software event", strerror(errno));
@@ -535,6 +519,7 @@ static void work(const struct workload *w, struct result *r)
 	/* Not for ever, should a workload wait for what does not come */
 	alarm(300);
 	workload = w;
+	before_give_up = leave;
 	n = together ? w->pages_together : w->pages;
 	want(mlockall(MCL_CURRENT), "mlockall");
 	/* The threads of glibc need the one with 32-bit time */
@@ -669,7 +654,7 @@ static const char *set_up_zeros(void)
 	size_t all = zero_rounds() * ZEROS * ncpus;
 
 	mem = fresh(ncpus * ZEROS);
-	expect(EXIT_EVENT, all, all, MINOR AND ANON, mem, ncpus * ZEROS * page);
+	expect(EXIT_EVENT, all, all, MINOR AND ANONYMOUS, mem, ncpus * ZEROS * page);
 	return NULL;
 }
 
@@ -710,7 +695,7 @@ static const char *set_up_same(void)
 {
 	mem = fresh(n);
 	pthread_barrier_init(&barrier, NULL, ncpus);
-	expect(EXIT_EVENT, n, n * ncpus, MINOR AND ANON, mem, n * page);
+	expect(EXIT_EVENT, n, n * ncpus, MINOR AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -738,7 +723,7 @@ static const char *set_up_changing(void)
 		return "there is only one CPU";
 	mem = fresh(n);
 	pthread_barrier_init(&barrier, NULL, ncpus);
-	expect(EXIT_EVENT, n / ncpus * (ncpus - 1), ULONG_MAX, MINOR AND ANON, mem, n * page);
+	expect(EXIT_EVENT, n / ncpus * (ncpus - 1), ULONG_MAX, MINOR AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -773,10 +758,10 @@ static const char *set_up_fork(void)
 {
 	mem = fresh(n);
 	write_pages(mem, n);
-	expect(EXIT_EVENT, (COPIES + 1) * n, (COPIES + 1) * n, MINOR AND ANON AND IN_USER,
+	expect(EXIT_EVENT, (COPIES + 1) * n, (COPIES + 1) * n, MINOR AND ANONYMOUS AND IN_USER,
 	       mem, n * page);
 	/* The parent may find that nobody else has the page any more */
-	expect(EXIT_EVENT, COPIES * n, (COPIES + 1) * n, COW, mem, n * page);
+	expect(EXIT_EVENT, COPIES * n, (COPIES + 1) * n, COPIED, mem, n * page);
 	return NULL;
 }
 
@@ -800,7 +785,7 @@ static void run_fork(void)
 static const char *set_up_mremap(void)
 {
 	mem = reserve(8 * n, PROT_NONE, MAP_PRIVATE);
-	expect(EXIT_EVENT, 4 * n, 4 * n, MINOR AND ANON, mem, 8 * n * page);
+	expect(EXIT_EVENT, 4 * n, 4 * n, MINOR AND ANONYMOUS, mem, 8 * n * page);
 	return NULL;
 }
 
@@ -835,7 +820,7 @@ static void run_mremap(void)
 static const char *set_up_discard(void)
 {
 	mem = fresh(n);
-	expect(EXIT_EVENT, DISCARDS * n, DISCARDS * n, MINOR AND ANON, mem, n * page);
+	expect(EXIT_EVENT, DISCARDS * n, DISCARDS * n, MINOR AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -850,44 +835,11 @@ static void run_discard(void)
 /*
  * Files
  */
-static char no_disk[200];
-
-/* disk_file - A new file of @pages pages; -1 if there is no disk for it */
-static int disk_file(size_t pages)
-{
-	char name[PATH_MAX], *data;
-	struct statfs fs;
-	int fd;
-
-	snprintf(name, sizeof(name), "%s/pagefault_count.XXXXXX", tmpdir);
-	fd = mkstemp(name);
-	if (fd < 0) {
-		snprintf(no_disk, sizeof(no_disk), "no file in TMPDIR: %s", strerror(errno));
-		return -1;
-	}
-	unlink(name);
-	want(fstatfs(fd, &fs), "fstatfs");
-	switch (fs.f_type) {
-	case TMPFS_MAGIC:
-	case RAMFS_MAGIC:
-	case OVERLAYFS_SUPER_MAGIC:
-	case V9FS_MAGIC:
-		snprintf(no_disk, sizeof(no_disk),
-			 "TMPDIR is not on a disk, but on file system 0x%lx", (long)fs.f_type);
-		close(fd);
-		return -1;
-	}
-	data = fresh(1);
-	for (size_t i = 0; i < pages; i++)
-		if (write(fd, data, page) != (ssize_t)page)
-			give_up("write to TMPDIR: %s", strerror(errno));
-	want(fsync(fd), "fsync");
-	return fd;
-}
+static const char no_disk[] = "$TMPDIR is not on a disk";
 
 static const char *map_file(int prot, int flags)
 {
-	int fd = disk_file(n);
+	int fd = new_file(n);
 
 	if (fd < 0)
 		return no_disk;
@@ -921,7 +873,7 @@ static const char *set_up_file_cow(void)
 {
 	const char *why = map_file(PROT_READ | PROT_WRITE, MAP_PRIVATE);
 
-	expect(EXIT_EVENT, n, n, COUNTED AND IN_FILE AND COW, mem, n * page);
+	expect(EXIT_EVENT, n, n, COUNTED AND IN_FILE AND COPIED, mem, n * page);
 	expect(EXIT_EVENT, n, n, NULL, mem, n * page);
 	return why;
 }
@@ -943,11 +895,10 @@ static const char *set_up_file_major(void)
 	size_t gone = 0;
 	int fd;
 
-	fd = disk_file(n);
+	fd = new_file(n);
 	if (fd < 0)
 		return no_disk;
-	errno = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	want(errno ? -1 : 0, "posix_fadvise");
+	drop_cache(fd);
 	mem = mmap(NULL, n * page, PROT_READ, MAP_SHARED, fd, 0);
 	if (mem == MAP_FAILED)
 		give_up("mmap: %s", strerror(errno));
@@ -994,7 +945,7 @@ static int direct_fd;
 
 static const char *set_up_direct(void)
 {
-	direct_fd = disk_file(n);
+	direct_fd = new_file(n);
 	if (direct_fd < 0)
 		return no_disk;
 	if (fcntl(direct_fd, F_SETFL, O_DIRECT) ||
@@ -1002,9 +953,9 @@ static const char *set_up_direct(void)
 		return "the file system of TMPDIR has no O_DIRECT";
 	lseek(direct_fd, 0, SEEK_SET);
 	mem = fresh(n);
-	expect(NOREGS_EVENT, n, n, MINOR AND ANON, mem, n * page);
+	expect(NOREGS_EVENT, n, n, MINOR AND ANONYMOUS, mem, n * page);
 	/* Some file systems write to the memory before */
-	expect_sum(EXIT_EVENT, MINOR AND ANON AND IN_KERNEL, mem, n * page);
+	expect_sum(EXIT_EVENT, MINOR AND ANONYMOUS AND IN_KERNEL, mem, n * page);
 	return NULL;
 }
 
@@ -1068,9 +1019,9 @@ static const char *set_up_swap(void)
 		read_pages(mem, n);
 	}
 	out = swap_out();
-	expect(EXIT_EVENT, out, out, COUNTED AND ANON AND SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, out, out, COUNTED AND ANONYMOUS AND FROM_SWAP, mem, n * page);
 	expect(EXIT_EVENT, out, out, NULL, mem, n * page);
-	expect(EXIT_EVENT, 1, out, MAJOR AND SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, 1, out, MAJOR AND FROM_SWAP, mem, n * page);
 	return NULL;
 }
 
@@ -1086,9 +1037,9 @@ static const char *set_up_same_swap(void)
 	if (why)
 		return why;
 	expectations = 0;
-	expect(EXIT_EVENT, out + 1, ULONG_MAX, COUNTED AND ANON AND SWAPIN, mem, n * page);
-	expect(EXIT_EVENT, 1, ULONG_MAX, MAJOR AND RETRIED AND SWAPIN, mem, n * page);
-	expect(EXIT_EVENT, 0, 0, MAJOR AND NO_SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, out + 1, ULONG_MAX, COUNTED AND ANONYMOUS AND FROM_SWAP, mem, n * page);
+	expect(EXIT_EVENT, 1, ULONG_MAX, MAJOR AND RETRIED AND FROM_SWAP, mem, n * page);
+	expect(EXIT_EVENT, 0, 0, MAJOR AND NOT_FROM_SWAP, mem, n * page);
 	/* Also together with others */
 	expected[2].most = 0;
 	pthread_barrier_init(&barrier, NULL, ncpus);
@@ -1111,9 +1062,9 @@ static const char *set_up_swap_shmem(void)
 		/* This fails if there is less, but frees what there is */
 		put(reclaimed_group, "memory.reclaim", "%zu", 2 * n * page);
 		out = swapped();
-		expect(EXIT_EVENT, 1, out, MAJOR AND SWAPIN, mem, n * page);
+		expect(EXIT_EVENT, 1, out, MAJOR AND FROM_SWAP, mem, n * page);
 	}
-	expect(EXIT_EVENT, out, out, COUNTED AND IN_SHMEM AND SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, out, out, COUNTED AND IN_SHMEM AND FROM_SWAP, mem, n * page);
 	expect(EXIT_EVENT, out, n, NULL, mem, n * page);
 	return NULL;
 }
@@ -1127,8 +1078,8 @@ static const char *set_up_pressure(void)
 		return no_group;
 	must(put(pressed_group, "cgroup.procs", "%d", getpid()), "cgroup.procs");
 	mem = fresh(n);
-	expect(EXIT_EVENT, n / 2, ULONG_MAX, COUNTED AND ANON AND SWAPIN, mem, n * page);
-	expect(EXIT_EVENT, 1, ULONG_MAX, MAJOR AND SWAPIN, mem, n * page);
+	expect(EXIT_EVENT, n / 2, ULONG_MAX, COUNTED AND ANONYMOUS AND FROM_SWAP, mem, n * page);
+	expect(EXIT_EVENT, 1, ULONG_MAX, MAJOR AND FROM_SWAP, mem, n * page);
 	expect(EXIT_EVENT, n + n / 2, ULONG_MAX, COUNTED, mem, n * page);
 	return NULL;
 }
@@ -1196,7 +1147,7 @@ static void protect(unsigned long address, size_t pages, __u64 mode)
 static const char *set_up_missing(void)
 {
 	mem = fresh(n);
-	expect(EXIT_EVENT, n, n, COUNTED AND RETRIED AND ANON, mem, n * page);
+	expect(EXIT_EVENT, n, n, COUNTED AND RETRIED AND ANONYMOUS, mem, n * page);
 	expect(EXIT_EVENT, n / 2, n / 2, COUNTED AND IN_USER, mem, n * page);
 	expect(EXIT_EVENT, n / 2, n / 2, MAJOR AND IN_KERNEL, mem, n * page);
 	want(pipe(told), "pipe");
@@ -1234,7 +1185,7 @@ static const char *set_up_wp(void)
 	if (why)
 		return why;
 	protect((unsigned long)mem, n, UFFDIO_WRITEPROTECT_MODE_WP);
-	expect(EXIT_EVENT, n, n, COUNTED AND RETRIED AND ANON, mem, n * page);
+	expect(EXIT_EVENT, n, n, COUNTED AND RETRIED AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -1366,7 +1317,7 @@ static const char *set_up_mprotect(void)
 	mem = reserve(n, PROT_NONE, MAP_PRIVATE);
 	handle_faults(allow);
 	expect(EXIT_EVENT, n, n, SEGV_ACCERR_SENT AND IN_USER, mem, n * page);
-	expect(EXIT_EVENT, n, n, MINOR AND ANON, mem, n * page);
+	expect(EXIT_EVENT, n, n, MINOR AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -1465,9 +1416,9 @@ static const char *set_up_thp(void)
 	/* The first time for the page of zeros, if that is huge, or else for all */
 	first = zero && *zero == '1' ? 2 * n : n;
 	/* Then each small page, should there be no huge ones */
-	expect(EXIT_EVENT, first, n + n * (huge / page), MINOR AND ANON, mem, n * huge);
+	expect(EXIT_EVENT, first, n + n * (huge / page), MINOR AND ANONYMOUS, mem, n * huge);
 	if (first > n)
-		expect(EXIT_EVENT, n, n * (huge / page), COW, mem, n * huge);
+		expect(EXIT_EVENT, n, n * (huge / page), COPIED, mem, n * huge);
 	free(enabled);
 	free(size);
 	free(zero);
@@ -1490,7 +1441,7 @@ static const char *set_up_thp_fork(void)
 		return why;
 	run_thp();
 	expectations = 0;
-	expect(EXIT_EVENT, n * (huge / page), n * (huge / page), MINOR AND ANON AND COW, mem,
+	expect(EXIT_EVENT, n * (huge / page), n * (huge / page), MINOR AND ANONYMOUS AND COPIED, mem,
 	       n * huge);
 	return NULL;
 }
@@ -1528,8 +1479,8 @@ static const char *set_up_hugetlb(void)
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	if (mem == MAP_FAILED)
 		give_up("mmap: %s", strerror(errno));
-	expect(EXIT_EVENT, 3 * n, 3 * n, COUNTED AND HUGETLB, mem, n * huge);
-	expect(EXIT_EVENT, n, n, COW, mem, n * huge);
+	expect(EXIT_EVENT, 3 * n, 3 * n, COUNTED AND HUGE_TLB, mem, n * huge);
+	expect(EXIT_EVENT, n, n, COPIED, mem, n * huge);
 	return NULL;
 }
 
@@ -1570,7 +1521,7 @@ static const char *set_up_stack(void)
 		give_up("no stack in maps");
 	mem = (char *)strtoul(at, NULL, 16) - n * page;
 	free(maps);
-	expect(EXIT_EVENT, n, n, MINOR AND ANON AND IN_USER, mem, n * page);
+	expect(EXIT_EVENT, n, n, MINOR AND ANONYMOUS AND IN_USER, mem, n * page);
 	return NULL;
 }
 
@@ -1596,9 +1547,9 @@ static const char *set_up_remote(void)
 	own = fresh(n);
 	write_pages(own, n);
 	want(pipe(told), "pipe");
-	expect(NOREGS_EVENT, 2 * n, 2 * n, MINOR AND ANON AND "fault_flags & 0x80", mem,
+	expect(NOREGS_EVENT, 2 * n, 2 * n, MINOR AND ANONYMOUS AND "fault_flags & 0x80", mem,
 	       n * page);
-	expect(NOREGS_EVENT, n, n, COW, mem, n * page);
+	expect(NOREGS_EVENT, n, n, COPIED, mem, n * page);
 	expect(EXIT_EVENT, 0, 0, NULL, mem, n * page);
 	return NULL;
 }
@@ -1665,7 +1616,7 @@ static void run_gup(void)
 static const char *set_up_mlock(void)
 {
 	mem = fresh(n);
-	expect(NOREGS_EVENT, n, n, MINOR AND ANON, mem, n * page);
+	expect(NOREGS_EVENT, n, n, MINOR AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -1684,9 +1635,9 @@ static const char *set_up_copy(void)
 
 	own = mem;
 	mem = fresh(n);
-	copy_fd = why ? -1 : disk_file(0);
+	copy_fd = why ? -1 : new_file(0);
 	want(pipe(told), "pipe");
-	expect(EXIT_EVENT, n, n, MINOR AND ANON AND IN_KERNEL, mem, n * page);
+	expect(EXIT_EVENT, n, n, MINOR AND ANONYMOUS AND IN_KERNEL, mem, n * page);
 	expect(EXIT_EVENT, 1 + n / 512, ULONG_MAX, COUNTED AND IN_FILE AND IN_KERNEL, own,
 	       n * page);
 	return why;
@@ -1712,8 +1663,8 @@ static const char *set_up_futex(void)
 {
 	mem = fresh(n);
 	expect(EXIT_EVENT, n, n, FIXUP AND IN_KERNEL, mem, n * page);
-	expect(EXIT_EVENT, n / 2, n / 2, MINOR AND ANON, mem, n * page);
-	expect(NOREGS_EVENT, n / 2, n / 2, MINOR AND ANON, mem, n * page);
+	expect(EXIT_EVENT, n / 2, n / 2, MINOR AND ANONYMOUS, mem, n * page);
+	expect(NOREGS_EVENT, n / 2, n / 2, MINOR AND ANONYMOUS, mem, n * page);
 	return NULL;
 }
 
@@ -1999,96 +1950,30 @@ static void test_control(void)
  */
 static pid_t owner;
 static unsigned long hugetlb_before;
-static bool mounted;
 
 static void clean_up(void)
 {
 	/* Not when a child ends */
 	if (getpid() != owner)
 		return;
-	if (*swap_file) {
-		swapoff(swap_file);
-		unlink(swap_file);
-	}
+	remove_swap(swap_file);
 	if (*pressed_group)
 		rmdir(pressed_group);
 	if (*reclaimed_group)
 		rmdir(reclaimed_group);
-	if (mounted) {
-		umount(group_mount);
-		rmdir(group_mount);
-	}
+	unmount_cgroup();
 	put("/proc/sys/vm", "nr_hugepages", "%lu", hugetlb_before);
 }
 
-/* A file with the header that mkswap(8) writes */
-static void set_up_swap_file(void)
+/* A memory cgroup of little memory, and another one for what is to be reclaimed */
+static void set_up_groups(void)
 {
-	unsigned int *header;
-	char *data;
-	int fd;
-
-	snprintf(swap_file, sizeof(swap_file), "%s/pagefault_count.swap.%d", tmpdir, getpid());
-	fd = open(swap_file, O_RDWR | O_CREAT | O_EXCL, 0600);
-	data = calloc(1, SWAP_SIZE);
-	if (fd < 0 || !data)
-		goto out;
-	header = (unsigned int *)(data + 1024);
-	header[0] = 1;				/* version */
-	header[1] = SWAP_SIZE / page - 1;	/* last page */
-	memcpy(data + page - 10, "SWAPSPACE2", 10);
-	/* No holes */
-	if (write(fd, data, SWAP_SIZE) == SWAP_SIZE && !fsync(fd) && !swapon(swap_file, 0)) {
-		close(fd);
-		free(data);
+	if (!mount_cgroup()) {
+		snprintf(no_group, sizeof(no_group), "this kernel has no cgroup v2 for memory");
 		return;
 	}
-out:
-	snprintf(no_swap, sizeof(no_swap), "no swap file in TMPDIR: %s", strerror(errno));
-	unlink(swap_file);
-	*swap_file = '\0';
-	if (fd >= 0)
-		close(fd);
-	free(data);
-}
-
-static void make_group(char *path, const char *name)
-{
-	snprintf(path, PATH_MAX, "%.*s/pagefault_count_%s.%d", PATH_MAX - 100, group_mount,
-		 name, getpid());
-	if (mkdir(path, 0700))
-		ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
-}
-
-/* Memory cgroups, version 2, in the hierarchy that is there, or in a new one */
-static void set_up_group(void)
-{
-	struct mntent *m;
-	FILE *mounts;
-
-	mounts = setmntent("/proc/self/mounts", "r");
-	while (mounts && !*group_mount && (m = getmntent(mounts)))
-		if (!strcmp(m->mnt_type, "cgroup2"))
-			snprintf(group_mount, sizeof(group_mount), "%s", m->mnt_dir);
-	if (mounts)
-		endmntent(mounts);
-	if (!*group_mount) {
-		snprintf(group_mount, sizeof(group_mount), "%s/pagefault_count.cgroup.%d",
-			 tmpdir, getpid());
-		if (mkdir(group_mount, 0700) ||
-		    mount("none", group_mount, "cgroup2", 0, NULL)) {
-			snprintf(no_group, sizeof(no_group), "this kernel has no cgroup v2");
-			rmdir(group_mount);
-			return;
-		}
-		mounted = true;
-	}
-	if (put(group_mount, "cgroup.subtree_control", "+memory")) {
-		snprintf(no_group, sizeof(no_group), "cgroup v2 has no memory controller");
-		return;
-	}
-	make_group(pressed_group, "pressed");
-	make_group(reclaimed_group, "reclaimed");
+	must(make_group(pressed_group, sizeof(pressed_group), "pressed"), "cgroup");
+	must(make_group(reclaimed_group, sizeof(reclaimed_group), "reclaimed"), "cgroup");
 	must(put(pressed_group, "memory.max", PRESSED_SIZE), "memory.max");
 }
 
@@ -2134,18 +2019,17 @@ int main(int argc, char **argv)
 {
 	pid_t child;
 	char *numa;
+	int error;
 
 	/* Say what was counted */
 	verbose = argc > 1 && !strcmp(argv[1], "-v");
 
-	start();
-	if (access(TRACING "/events/" EXIT_EVENT, F_OK))
-		ksft_exit_skip("no pagefault events in " TRACING "\n");
+	start(EXIT_EVENT);
 	ncpus = cpus();
 	if (ncpus > MAX_CPUS)
 		ksft_exit_skip("more than %d CPUs\n", MAX_CPUS);
 	page = sysconf(_SC_PAGESIZE);
-	tmpdir = getenv("TMPDIR") ?: ".";
+	page_size = page;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED)
@@ -2158,8 +2042,10 @@ int main(int argc, char **argv)
 	numa = get("/proc/sys/kernel", "numa_balancing");
 	numa_balancing = numa && *numa != '0';
 	free(numa);
-	set_up_swap_file();
-	set_up_group();
+	error = make_swap(swap_file, sizeof(swap_file), SWAP_SIZE);
+	if (error)
+		snprintf(no_swap, sizeof(no_swap), "no swap file in $TMPDIR: %s", strerror(-error));
+	set_up_groups();
 	set_up_hugetlb_pool();
 
 	ksft_set_plan(2 * ARRAY_SIZE(workloads) + 4);

@@ -23,8 +23,7 @@
  *  - that a trap of a probe is suppressed, and counted.
  *
  * It takes over the top instance of tracing, breaks pages of memory by hardware
- * poison, and is for a machine that does nothing else: so no part of "make
- * run_tests".
+ * poison, and is for a machine that does nothing else.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -53,8 +52,8 @@
 #include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 
-#include "common.h"
-#include "user_traps.h"
+#include "lib.h"
+#include "monitor.h"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL	102
@@ -112,9 +111,6 @@ static const struct {
 
 #define FAULT_SIGNALS	ARRAY_SIZE(fault_signals)
 
-/* enum pagefault_outcome */
-#define SIGNAL		7
-
 /* Shared with the process that does the round */
 struct thread {
 	enum role role;
@@ -130,15 +126,16 @@ struct thread {
 	char last[LAST][LINE];
 };
 
-static struct shared {
+struct shared {
 	struct thread threads[THREADS];
 	bool stop, tracer_probed;
 	unsigned long warnings, poisoned;
-} *shared;
+};
+
+static struct shared *shared;
 
 static unsigned long long seed;
 static bool verbose;
-static long page_size;
 static pid_t main_pid;
 static cpu_set_t allowed;		/* before anything was pinned */
 static const char *check_instance;
@@ -212,11 +209,12 @@ static bool stopped(void)
 /*
  * Raisers: each returns 0, or a negative error if this machine cannot do it
  */
+static __u64 kernel_text;
 static int uffd = -1, file = -1;
 static char *shared_pages;
 static char exe[128];
 static unsigned long probed_at;
-static uint64_t tracer_function;
+static __u64 tracer_function;
 static bool have_nx, have_vsyscall;
 static pthread_mutex_t probe_mutex = PTHREAD_MUTEX_INITIALIZER;
 /* Nothing changes what functions there are for a tracer while one is on */
@@ -236,7 +234,7 @@ static size_t fault_signal(int signo, int si_code)
 
 static void count_signal(struct thread *me)
 {
-	size_t i = fault_signal(user_trap_info.si_signo, user_trap_info.si_code);
+	size_t i = fault_signal(trap_info.si_signo, trap_info.si_code);
 
 	if (i < FAULT_SIGNALS)
 		me->signals[i]++;
@@ -259,16 +257,29 @@ static int raise_one(struct thread *me, const struct user_trap *t, void *arg)
 		return 0;
 	}
 	if (n < 0)
-		wrong(me, "signal %d, code %d at %p", -n, user_trap_info.si_code,
-		      user_trap_info.si_addr);
+		wrong(me, "signal %d, code %d at %p", -n, trap_info.si_code,
+		      trap_info.si_addr);
 	else
 		wrong(me, "%d signals", n);
 	return -EIO;
 }
 
+static const struct user_trap *any_user_trap(struct thread *me)
+{
+	unsigned int n = draw(me, nr_user_traps + 1);
+
+	if (n < nr_user_traps)
+		return &user_traps[n];
+#ifdef __x86_64__
+	return &bound_trap;
+#else
+	return find_user_trap(BP);
+#endif
+}
+
 static int raise_user(struct thread *me)
 {
-	const struct user_trap *t = &user_traps[draw(me, nr_user_traps)];
+	const struct user_trap *t = any_user_trap(me);
 	const unsigned int times = 1 + draw(me, MAX_PAGES);
 	unsigned long watched = 0;
 	int watch = -1, ret = 0;
@@ -282,21 +293,17 @@ static int raise_user(struct thread *me)
 		if (watch < 0)
 			return -errno;
 	}
-	pages = new_pages(MAX_PAGES * page_size);
+	pages = new_pages(page_size);
 	for (unsigned int i = 0; i < times && !ret; i++) {
 		void *arg = NULL;
 
-		if (t->argument == NEW_PAGE)
-			arg = pages + i * page_size;
-		else if (t->argument == OLD_PAGE)
+		if (t->argument == OLD_PAGE)
 			arg = memset(pages, 1, 1);
 		else if (t->argument == WATCHED)
 			arg = &watched;
-		else if (t->argument == KERNEL_TEXT)
-			arg = (void *)(unsigned long)kernel_text;
 		ret = raise_one(me, t, arg);
 	}
-	munmap(pages, MAX_PAGES * page_size);
+	munmap(pages, page_size);
 	if (watch >= 0)
 		close(watch);
 	return ret;
@@ -325,11 +332,10 @@ static int raise_burst(struct thread *me)
 	static const unsigned int vectors[] = { 0, 3, 6, 13 };
 	const unsigned int vector = vectors[draw(me, ARRAY_SIZE(vectors))];
 	const unsigned int times = 10 + draw(me, 50);
-	const struct user_trap *t = user_traps;
+	const struct user_trap *t;
 
 	note(me, "raise user vector %u, %u times", vector, times);
-	while (t->vector != vector)
-		t++;
+	t = find_user_trap(vector);
 	for (unsigned int i = 0; i < times && !raise_one(me, t, NULL); i++)
 		;
 	return 0;
@@ -337,7 +343,7 @@ static int raise_burst(struct thread *me)
 
 enum memory {
 	ANONYMOUS, ZERO_PAGE, READ_ONLY, NO_ACCESS, NOT_EXECUTABLE, UNMAPPED, GUARD, KERNEL,
-	PROTECTION_KEY, SHARED_FILE, PRIVATE_FILE, DISK_FILE, BEYOND_END, SHMEM, HUGE, THP,
+	PROTECTION_KEY, SHARED_FILE, PRIVATE_FILE, DISK_FILE, BEYOND_END, SHARED_MEMORY, HUGE, THP,
 	HELD,
 };
 
@@ -357,13 +363,14 @@ static const struct access {
 	{ "write without mapping", UNMAPPED, raise_write, SIGSEGV, SEGV_MAPERR },
 	{ "read of a guard region", GUARD, raise_read, SIGSEGV, SEGV_MAPERR },
 	{ "read of the kernel", KERNEL, raise_read, SIGSEGV, SEGV_MAPERR },
+	{ "jump to the kernel", KERNEL, raise_jump, SIGSEGV, SEGV_MAPERR },
 	{ "read against a protection key", PROTECTION_KEY, raise_read, SIGSEGV, SEGV_PKUERR },
 	{ "write to a shared file", SHARED_FILE, raise_write },
 	{ "read of a file", PRIVATE_FILE, raise_read },
 	{ "private copy of a file", PRIVATE_FILE, raise_write },
 	{ "read from the disk", DISK_FILE, raise_read },
 	{ "read beyond the end of a file", BEYOND_END, raise_read, SIGBUS, BUS_ADRERR },
-	{ "write to shared memory", SHMEM, raise_write },
+	{ "write to shared memory", SHARED_MEMORY, raise_write },
 	{ "write to a huge page", HUGE, raise_write },
 	{ "write to a transparent huge page", THP, raise_write },
 	{ "read that is held", HELD, raise_read },
@@ -428,7 +435,7 @@ static char *map_memory(enum memory memory, size_t size, int *pkey)
 			return NULL;
 		flags = memory == SHARED_FILE ? MAP_SHARED : MAP_PRIVATE;
 		offset = memory == BEYOND_END ? MAX_PAGES * page_size : 0;
-	} else if (memory == SHMEM) {
+	} else if (memory == SHARED_MEMORY) {
 		flags = MAP_SHARED | MAP_ANONYMOUS;
 	} else if (memory == HUGE) {
 		flags |= MAP_HUGETLB;
@@ -462,11 +469,11 @@ static int raise_access(struct thread *me)
 	note(me, "access: %s, %u times", a->what, times);
 	p = map_memory(a->memory, size, &pkey);
 	for (unsigned int i = 0; p && i < times; i++) {
-		memset(&user_trap_info, 0, sizeof(user_trap_info));
+		memset(&trap_info, 0, sizeof(trap_info));
 		if (raise_one(me, &t, p + i * (a->memory == UNMAPPED ? 1 : page_size)))
 			break;
-		if (user_trap_info.si_code != a->code) {
-			wrong(me, "%s: si_code %d", a->what, user_trap_info.si_code);
+		if (trap_info.si_code != a->code) {
+			wrong(me, "%s: si_code %d", a->what, trap_info.si_code);
 			break;
 		}
 	}
@@ -574,12 +581,11 @@ static int raise_in_probe(struct thread *me)
 	};
 	const char *probe = probes[draw(me, ARRAY_SIZE(probes))];
 	const unsigned int times = 1 + draw(me, 4);
-	const struct user_trap *t = user_traps;
 	int fd;
+	const struct user_trap *t;
 
 	note(me, "a probe that does '%s', in %u traps", probe, times);
-	while (t->vector != UD)
-		t++;
+	t = find_user_trap(UD);
 	fd = open(PROBE_FILE, O_WRONLY);
 	if (fd < 0)
 		return -errno;
@@ -750,8 +756,8 @@ static int access_shared(struct thread *me)
 		n = raise_user_trap(&t, shared_pages + (page + i) % SHARED_PAGES * page_size);
 		if (n == 1)
 			count_signal(me);
-		if (n < 0 || n > 1 || (n == 1 && user_trap_info.si_code != SEGV_ACCERR))
-			wrong(me, "%d: code %d", n, user_trap_info.si_code);
+		if (n < 0 || n > 1 || (n == 1 && trap_info.si_code != SEGV_ACCERR))
+			wrong(me, "%d: code %d", n, trap_info.si_code);
 	}
 	return 0;
 }
@@ -823,15 +829,14 @@ static int run_vsyscall(struct thread *me)
 static int break_in_tracer(struct thread *me)
 {
 	const unsigned int times = 1 + draw(me, 4);
-	const struct user_trap *t = user_traps;
 	int fd;
+	const struct user_trap *t;
 
 	note(me, "a breakpoint in the tracer, in %u traps", times);
 	fd = tracer_function ? breakpoint(tracer_function, true) : -1;
 	if (fd < 0)
 		return -EOPNOTSUPP;
-	while (t->vector != UD)
-		t++;
+	t = find_user_trap(UD);
 	for (unsigned int i = 0; i < times && !raise_one(me, t, NULL); i++)
 		;
 	close(fd);
@@ -1268,10 +1273,9 @@ static int open_perf(struct thread *me)
 	const char *event = events[draw(me, ARRAY_SIZE(events))];
 	const bool open = draw(me, 4), ring = draw(me, 2);
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .sample_period = 1,
+		.type = PERF_TYPE_TRACEPOINT, .config = event_id(event), .sample_period = 1,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_RAW | PERF_SAMPLE_CALLCHAIN,
 	};
-	char file[64], *text;
 	void *memory;
 	int fd;
 
@@ -1285,11 +1289,7 @@ static int open_perf(struct thread *me)
 	if (!open)
 		return 0;
 
-	snprintf(file, sizeof(file), "events/%s/id", event);
-	text = get(TRACING, file);
-	attr.config = text ? atoi(text) : -1;
-	free(text);
-	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = perf_open(&attr, -1, cpu);
 	if (fd < 0)
 		return -errno;
 	slots[slot].fd = fd;
@@ -1437,7 +1437,7 @@ static void *serve_pages(void *arg)
 }
 
 /* A file of some pages on the disk, or in memory, that is gone when it is closed */
-static int new_file(void)
+static int open_file(void)
 {
 	const char *dir = getenv("TMPDIR");
 	char path[128];
@@ -1493,7 +1493,7 @@ static void run_round(void)
 	prctl(PR_SET_NAME, NAME);
 	set_up_user_traps();
 	shared_pages = new_pages(SHARED_PAGES * page_size);
-	file = new_file();
+	file = open_file();
 	uffd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	if (uffd >= 0 && ioctl(uffd, UFFDIO_API, &api)) {
 		close(uffd);
@@ -1746,7 +1746,7 @@ static bool read_hist(size_t i, unsigned long counts[2][VECTORS])
 		key = 0;
 		if (sscanf(at, BY_SIGNAL, &signo, &si_code, &user, &n, &outcomes) == 5) {
 			key = fault_signal(signo, si_code);
-			whole &= !signo || outcomes == n * SIGNAL;
+			whole &= !signo || outcomes == n * OUTCOME_SIGNAL;
 		} else if (sscanf(at, "{ vector: %u, user_mode: %u } hitcount: %lu",
 				  &key, &user, &n) != 3 &&
 			   sscanf(at, "{ user_mode: %u } hitcount: %lu", &user, &n) != 2) {
@@ -1886,13 +1886,12 @@ static bool watch_agrees(unsigned long *agreed)
 static bool counts_exactly(void)
 {
 	int entries = 0, exits = 0, signals = 0, others = 0;
-	const struct user_trap *t = user_traps;
 	char filter[64];
 	struct event e;
 	FILE *f;
+	const struct user_trap *t;
 
-	while (t->vector != UD)
-		t++;
+	t = find_user_trap(UD);
 	snprintf(filter, sizeof(filter), "common_pid == %d && vector == %u", getpid(), UD);
 	trace_on(check_instance, filter);
 	for (int i = 0; i < CHECK_TRAPS; i++) {
@@ -1922,14 +1921,13 @@ static bool counts_exactly(void)
 static bool guards(unsigned long *counted)
 {
 	int nested = 0, entries = 0, fd;
-	const struct user_trap *t = user_traps;
 	unsigned long before;
 	char filter[64];
 	struct event e;
 	FILE *f;
+	const struct user_trap *t;
 
-	while (t->vector != UD)
-		t++;
+	t = find_user_trap(UD);
 	fd = open(PROBE_FILE, O_WRONLY);
 	must(fd < 0 ? -errno : 0, PROBE_FILE);
 	snprintf(filter, sizeof(filter), "common_pid == %d", getpid());
@@ -2020,7 +2018,7 @@ static void tell_digest(void)
 }
 
 /* No cleaning up, which would hang */
-static void give_up(const char *why)
+static void end_early(const char *why)
 {
 	tell_digest();
 	printf("Bail out! %s\n", why);
@@ -2075,11 +2073,11 @@ static bool end_of_round(double end)
 					return false;
 				sleep(1);
 			}
-			give_up("a thread hangs, and cannot be killed");
+			end_early("a thread hangs, and cannot be killed");
 		}
 		if (!oopsed_before && oopsed()) {
 			tell_last(true);
-			give_up("the kernel has oopsed");
+			end_early("the kernel has oopsed");
 		}
 	}
 	if (!status)
@@ -2203,6 +2201,10 @@ static void set_up(unsigned long long limit)
 	main_pid = getpid();
 	prctl(PR_SET_NAME, NAME "_main");
 	set_up_user_traps();
+#ifdef __x86_64__
+	set_up_bound();
+#endif
+	kernel_text = kernel_symbol("_stext");
 	tracer_function = kernel_symbol("trace_event_buffer_lock_reserve");
 	have_nx = !uname(&uts) && !strcmp(uts.machine, "x86_64");
 	find_probed();
@@ -2244,7 +2246,8 @@ int main(int argc, char **argv)
 	char *before, *after;
 
 	parse_options(argc, argv, &limit, &duration);
-	start();
+	start("pagefault/pagefault_exit");
+	start_monitor();
 	if (access(TRACING "/events/pagefault/pagefault_exit", F_OK))
 		ksft_exit_skip("no pagefault events in " TRACING "\n");
 	if (access(SUPPRESSED, R_OK))

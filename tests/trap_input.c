@@ -13,23 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "lib.h"
 
 #define ROUNDS		50
 #define FLOOD		20000
 #define HOTPLUGS	5
 
 static const char *instance;
-
-static void on_sigtrap(int signal)
-{
-	(void)signal;
-}
-
-static void raise_bp(void)
-{
-	asm volatile("int3" : : : "memory");
-}
 
 static int count_events(const char *instance, unsigned int vector)
 {
@@ -56,7 +46,7 @@ static bool all_cpus_trace(void)
 		pin(cpu);
 		trace_on(instance, filter);
 		for (int i = 0; i < ROUNDS; i++)
-			raise_bp();
+			raise_bp(NULL);
 		trace_off(instance);
 		n = count_events(instance, BP);
 		if (n != 2 * ROUNDS)
@@ -103,7 +93,7 @@ static void test_bad_vectors(void)
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
 		trace_on(instance, filters[i]);
 		for (int j = 0; j < ROUNDS; j++)
-			raise_bp();
+			raise_bp(NULL);
 		trace_off(instance);
 		good &= !count_events(instance, BP);
 	}
@@ -127,7 +117,7 @@ static void test_full_buffer(bool overwrite)
 	pin(0);
 	trace_on(instance, filter);
 	for (int i = 0; i < FLOOD; i++)
-		raise_bp();
+		raise_bp(NULL);
 	trace_off(instance);
 	there = buffer_stat(instance, "entries: ");
 	lost = buffer_stat(instance, overwrite ? "\noverrun: " : "dropped events: ");
@@ -148,14 +138,6 @@ static pid_t toggle(const char *instance)
 		for (int on = 0; ; on = !on)
 			put(instance, "events/trap/enable", "%d", on);
 	return child;
-}
-
-static bool plug(int cpu, bool online)
-{
-	char file[32];
-
-	snprintf(file, sizeof(file), "cpu%d/online", cpu);
-	return !put("/sys/devices/system/cpu", file, "%d", online);
 }
 
 static void test_hotplug(void)
@@ -197,10 +179,8 @@ static void test_hotplug(void)
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = on_sigtrap };
-
-	start();
-	sigaction(SIGTRAP, &sa, NULL);
+	start("trap/trap_exit");
+	skip_traps();
 	instance = make_instance("input");
 
 	ksft_set_plan(5);

@@ -1,43 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the trap_entry and trap_exit trace events: raise each vector a known
- * number of times on each CPU, and compare what the trace holds.
+ * Test the trap_entry and trap_exit trace events where the kselftest's trap_events cannot:
+ * raise each vector a known number of times on each CPU, and compare what the trace holds.
  *
- * From user mode, an instruction raises the trap, and a signal handler continues
- * behind it. In kernel mode, a debugfs file of the module trap_test raises it.
- * NMI and #MC from outside come from the monitor of QEMU.
- *
- * Built for 64 and for 32 bit; the latter is for 32-bit kernels and for the
- * programs of compatibility mode.
+ * In kernel mode, a debugfs file of the module trap_test raises it. NMI and #MC from
+ * outside come from the monitor of QEMU. And some of user mode: #BR by 64-bit programs,
+ * page faults that have no trap event, and what a kernel of 32 bit makes of a bad IRET.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common.h"
-#include "user_traps.h"
+#include "lib.h"
+#include "monitor.h"
 
 /* How often each is raised on each CPU; some log a warning, or cost a page */
 #define ROUNDS		25
 #define ROUNDS_FEW	2
 #define ROUNDS_MC	4
-
-struct expect {
-	unsigned int vector, error_code, either;	/* @either: bits that may differ */
-	const char *name;
-	bool user;
-	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
-	int rounds;
-};
 
 static const char *instance;
 
@@ -48,47 +33,6 @@ static const char *instance;
 static bool not_traced(unsigned int vector)
 {
 	return vector == PF || vector == MC;
-}
-
-/* Whether the trace of @cpu holds what @x says, in turn, and no other has any */
-static bool trace_matches(const struct expect *x, int cpu)
-{
-	int entries = 0, exits = 0, wrong = 0, elsewhere = 0;
-	struct event e;
-	FILE *f;
-
-	f = open_trace(instance, cpu);
-	while (next_event(f, &e)) {
-		int *count = e.exit ? &exits : &entries;
-		const char *ip = e.exit ? x->exit_ip : x->entry_ip;
-
-		++*count;
-		if (e.vector == x->vector &&
-		    (e.error_code | x->either) == (x->error_code | x->either) &&
-		    !strcmp(e.name, x->name) && e.user == x->user &&
-		    !strcmp(e.ip, ip) && exits == entries - !e.exit)
-			continue;
-		if (wrong++)
-			continue;
-		ksft_print_msg("%s %d: %u(%s) error code 0x%x %s ip %s\n",
-			       e.exit ? "exit" : "entry", *count, e.vector,
-			       e.name, e.error_code,
-			       e.user ? "user" : "kernel", e.ip);
-		ksft_print_msg("expected: %u(%s) error code 0x%x %s ip %s\n",
-			       x->vector, x->name, x->error_code,
-			       x->user ? "user" : "kernel", ip);
-	}
-	fclose(f);
-
-	f = open_trace(instance, -1);
-	while (next_event(f, &e))
-		elsewhere += e.cpu != cpu;
-	fclose(f);
-
-	if (entries != x->rounds || exits != x->rounds || elsewhere)
-		ksft_print_msg("CPU %d: %d expected, %d entries, %d exits, %d elsewhere\n",
-			       cpu, x->rounds, entries, exits, elsewhere);
-	return entries == x->rounds && exits == x->rounds && !wrong && !elsewhere;
 }
 
 /* Both events of this process, as far as they are of @vector */
@@ -104,97 +48,75 @@ static void trace_vector(unsigned int vector)
 /*
  * User mode
  */
-static unsigned long watched;
-
-/* The argument of the @i-th round; round 0 comes before tracing */
-static void *argument(const struct user_trap *t, char *pages, int i)
+static bool raise_on_each_cpu(const struct user_trap *t, void *(*argument)(int i))
 {
-	switch (t->argument) {
-	case NEW_PAGE:
-		return pages + i * sysconf(_SC_PAGESIZE);
-	case OLD_PAGE:
-		*pages = 1;
-		return pages;
-	case WATCHED:
-		return &watched;
-	case KERNEL_TEXT:
-		return (void *)(unsigned long)kernel_text;
-	default:
-		return NULL;
-	}
-}
-
-static bool raise_on_cpu(const struct user_trap *t, int cpu, bool *raised)
-{
-	const size_t size = (ROUNDS + 1) * sysconf(_SC_PAGESIZE);
-	struct expect x = {
-		.vector = t->vector, .error_code = t->error_code,
-		.name = t->name, .user = true,
+	struct expect_traps x = {
+		.vector = t->vector, .name = t->name, .user = true,
 		.rounds = not_traced(t->vector) ? 0 : ROUNDS,
 	};
-	bool matches = false;
-	int n, signals = 0, watch = -1;
-	char *pages;
+	bool matches = true;
 
-	/* Page table isolation decides whether it is there */
-	if (t->argument == KERNEL_TEXT)
-		x.either = PF_PROT;
-	pin(cpu);
-	pages = new_pages(size);
-	if (t->argument == WATCHED) {
-		watch = breakpoint((unsigned long)&watched, false);
-		if (watch < 0) {
-			ksft_print_msg("watchpoint: %s\n", strerror(errno));
-			*raised = false;
-			goto out;
-		}
-	}
-	n = raise_user_trap(t, argument(t, pages, 0));
-	*raised = n || !t->signal;
-	if (n < 0)
-		ksft_print_msg("unexpected signal: %s\n", strsignal(-n));
-	if (n < 0 || !*raised)
-		goto out;
+	for (int cpu = 0; cpu < cpus() && matches; cpu++) {
+		int signals = 0;
 
-	trace_vector(t->vector);
-	for (int i = 1; i <= ROUNDS && n >= 0; i++) {
-		n = raise_user_trap(t, argument(t, pages, i));
-		signals += n;
+		pin(cpu);
+		trace_vector(t->vector);
+		for (int i = 0; i < ROUNDS; i++)
+			signals += raise_user_trap(t, argument ? argument(i) : NULL);
+		trace_off(instance);
+		snprintf(x.entry_ip, sizeof(x.entry_ip), "0x%lx", trap_ip);
+		snprintf(x.exit_ip, sizeof(x.exit_ip), "0x%lx", trap_ip);
+		if (signals != (t->signal ? ROUNDS : 0))
+			ksft_print_msg("CPU %d: %d signals\n", cpu, signals);
+		matches = traps_match(instance, &x, cpu) && signals == (t->signal ? ROUNDS : 0);
 	}
-	trace_off(instance);
-	if (n < 0) {
-		ksft_print_msg("unexpected signal: %s\n", strsignal(-n));
-		goto out;
-	}
-
-	/* No signal is delivered before trap_exit, so nothing moves it */
-	snprintf(x.entry_ip, sizeof(x.entry_ip), "0x%lx", trap_ip);
-	snprintf(x.exit_ip, sizeof(x.exit_ip), "0x%lx", trap_ip);
-	if (t->signal && signals != ROUNDS)
-		ksft_print_msg("%d of %d signals\n", signals, ROUNDS);
-	matches = trace_matches(&x, cpu) && (!t->signal || signals == ROUNDS);
-out:
-	if (watch >= 0)
-		close(watch);
-	munmap(pages, size);
 	return matches;
 }
 
-static void test_user_trap(const struct user_trap *t)
+static void test_bound(void)
 {
-	const char *why = cannot_raise(t);
-	bool matches = true, raised = true;
+#ifdef __x86_64__
+	set_up_bound();
+	ksft_test_result(raise_on_each_cpu(&bound_trap, NULL), "user #BR, bound in 32-bit code\n");
+#else
+	ksft_test_result_skip("user #BR, bound in 32-bit code: this program has 32 bit\n");
+#endif
+}
 
-	for (int cpu = 0; cpu < cpus() && !why && matches; cpu++) {
-		matches = raise_on_cpu(t, cpu, &raised);
-		if (!raised && t->optional)
-			why = "this CPU does not raise it";
-	}
-	if (why)
-		ksft_test_result_skip("user %s, %s: %s\n", t->name, t->what, why);
+static char *pages;
+static unsigned long kernel_text;
+
+static void *new_page(int i)
+{
+	if (!i)
+		pages = new_pages(ROUNDS * sysconf(_SC_PAGESIZE));
+	return pages + i * sysconf(_SC_PAGESIZE);
+}
+
+static void *text(int i)
+{
+	(void)i;
+	return (void *)kernel_text;
+}
+
+static void test_page_faults(void)
+{
+	static const struct user_trap write = {
+		PF, 0, "#PF", "write to a new page", raise_write, 0
+	}, jump = {
+		PF, 0, "#PF", "jump to a symbol of the kernel", raise_jump, SIGSEGV
+	};
+	__u64 address = kernel_symbol("_stext");
+
+	ksft_test_result(raise_on_each_cpu(&write, new_page), "user #PF, %s, has no trap event\n",
+			 write.what);
+	kernel_text = address;
+	if (!address || kernel_text != address)
+		ksft_test_result_skip("user #PF, %s: no address of the kernel in /proc/kallsyms\n",
+				      jump.what);
 	else
-		ksft_test_result(matches, "user %s, %s%s\n", t->name, t->what,
-				 not_traced(t->vector) ? ", has no trap event" : "");
+		ksft_test_result(raise_on_each_cpu(&jump, text),
+				 "user #PF, %s, has no trap event\n", jump.what);
 }
 
 /*
@@ -212,7 +134,7 @@ static const struct {
 };
 
 /* As @x says; where an NMI was taken is known afterwards, so trace each alone */
-static bool raise_kernel_trap(struct expect *x, int cpu)
+static bool raise_kernel_trap(struct expect_traps *x, int cpu)
 {
 	const int rounds = x->vector == NMI ? 1 : x->rounds;
 	struct kernel_trap t;
@@ -220,7 +142,7 @@ static bool raise_kernel_trap(struct expect *x, int cpu)
 
 	pin(cpu);
 	for (int i = 0; i < x->rounds && matches; i += rounds) {
-		struct expect some = *x;
+		struct expect_traps some = *x;
 
 		trace_vector(x->vector);
 		for (int j = 0; j < rounds; j++)
@@ -230,16 +152,16 @@ static bool raise_kernel_trap(struct expect *x, int cpu)
 		some.rounds = not_traced(x->vector) ? 0 : rounds;
 		read_kernel_trap(x->vector, &t);
 		some.error_code = t.error_code;
-		strcpy(some.entry_ip, t.entry_ip);
-		strcpy(some.exit_ip, t.exit_ip);
-		matches = trace_matches(&some, cpu);
+		memcpy(some.entry_ip, t.entry_ip, sizeof(t.entry_ip));
+		memcpy(some.exit_ip, t.exit_ip, sizeof(t.exit_ip));
+		matches = traps_match(instance, &some, cpu);
 	}
 	return matches;
 }
 
 static void test_kernel_trap(unsigned int vector, const char *name)
 {
-	struct expect x = {
+	struct expect_traps x = {
 		.vector = vector, .name = name,
 		.rounds = vector == NM || vector == CP ? ROUNDS_FEW : ROUNDS,
 	};
@@ -266,11 +188,11 @@ static void test_kernel_trap(unsigned int vector, const char *name)
 /* A breakpoint on the instruction that raises #DE in kernel mode comes first */
 static void test_kernel_breakpoint(void)
 {
-	struct expect x = {
+	struct expect_traps x = {
 		.vector = DB, .name = "#DB", .error_code = DR6_B0,
 		.rounds = ROUNDS,
 	};
-	uint64_t address = kernel_symbol("trap_test_de_ip");
+	__u64 address = kernel_symbol("trap_test_de_ip");
 	struct kernel_trap t;
 	bool matches = true;
 	int fd;
@@ -281,15 +203,15 @@ static void test_kernel_breakpoint(void)
 		ksft_test_result_skip("kernel #DB, breakpoint: no breakpoint in the kernel\n");
 		return;
 	}
-	strcpy(x.entry_ip, t.entry_ip);
-	strcpy(x.exit_ip, t.entry_ip);
+	memcpy(x.entry_ip, t.entry_ip, sizeof(t.entry_ip));
+	memcpy(x.exit_ip, t.entry_ip, sizeof(t.entry_ip));
 	for (int cpu = 0; cpu < cpus() && matches; cpu++) {
 		pin(cpu);
 		trace_vector(DB);
 		for (int i = 0; i < ROUNDS; i++)
 			must(raise_in_kernel(DE), RAISE_FILE);
 		trace_off(instance);
-		matches = trace_matches(&x, cpu);
+		matches = traps_match(instance, &x, cpu);
 	}
 	close(fd);
 	ksft_test_result(matches, "kernel #DB, breakpoint\n");
@@ -495,13 +417,14 @@ static void test_machine_check(void)
 
 int main(void)
 {
-	start();
-	instance = make_instance("events");
+	start("trap/trap_exit");
+	start_monitor();
+	instance = make_instance("kernel");
 	set_up_user_traps();
 
-	ksft_set_plan(nr_user_traps + ARRAY_SIZE(kernel_traps) + 5);
-	for (size_t i = 0; i < nr_user_traps; i++)
-		test_user_trap(&user_traps[i]);
+	ksft_set_plan(ARRAY_SIZE(kernel_traps) + 8);
+	test_bound();
+	test_page_faults();
 	test_iret();
 	for (size_t i = 0; i < ARRAY_SIZE(kernel_traps); i++)
 		test_kernel_trap(kernel_traps[i].vector, kernel_traps[i].name);

@@ -3,8 +3,7 @@
  * Test that an oops in a probe of a trap trace event does not silence its CPU:
  * the recursion guard is left behind then. This taints the kernel, and leaves a
  * reader of the tracepoints' SRCU behind, for which whoever switches the events
- * off waits for ever: for a kernel that is thrown away, so no part of "make
- * run_tests", and the events stay on.
+ * off waits for ever: for a kernel that is thrown away, and the events stay on.
  *
  * Only traps of kernel mode count, as those of user mode do not ask the guard.
  */
@@ -17,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "lib.h"
 
 #define ROUNDS	10
 
@@ -25,13 +24,11 @@
 static pid_t oops_in_probe(void)
 {
 	pid_t child = vfork();
-	int fd;
 
 	if (child < 0)
 		ksft_exit_fail_msg("vfork: %s\n", strerror(errno));
 	if (!child) {
-		fd = open(PROBE_FILE, O_WRONLY);
-		if (fd < 0 || write(fd, "oops", 4) != 4)
+		if (attach_probe("oops") < 0)
 			_exit(1);
 		asm volatile("int3");
 		_exit(2);
@@ -47,7 +44,7 @@ int main(void)
 	pid_t child;
 	FILE *f;
 
-	start();
+	start("trap/trap_exit");
 	ksft_set_plan(1);
 	raise = open(RAISE_FILE, O_WRONLY);
 	if (raise < 0)

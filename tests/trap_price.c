@@ -52,18 +52,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 #include <linux/fs.h>
 
-#include "common.h"
-#include "user_traps.h"
-
-#ifdef __x86_64__
-#define REG_IP		REG_RIP
-#else
-#define REG_IP		REG_EIP
-#endif
+#include "lib.h"
 
 /* How many traps come after another; between two of these batches, memory is emptied */
 #define BATCH		500
@@ -125,15 +117,6 @@ static inline unsigned long long tsc(void)
 
 	asm volatile("rdtsc" : "=a" (low), "=d" (high) : : "memory");
 	return low | (unsigned long long)high << 32;
-}
-
-static void on_signal(int signo, siginfo_t *info, void *context)
-{
-	ucontext_t *uc = context;
-
-	(void)signo;
-	(void)info;
-	uc->uc_mcontext.gregs[REG_IP] = resume_ip;
 }
 
 /*
@@ -343,14 +326,16 @@ static void mapped_pages(void)
 #define PAGE_FAULTS	(FAULTS | BAD_FAULTS | OTHER_FAULTS)
 #define ALL		(CONTROL | SIGNALS | PAGE_FAULTS)
 
-static const struct kind {
+struct kind {
 	const char *name;
 	unsigned int sort;
 	void (*raise)(long i);
 	void (*again)(void);
 	bool file;
 	int share;		/* only one of so many */
-} kinds[] = {
+};
+
+static const struct kind kinds[] = {
 	{ "getppid", CONTROL, getppid_control },
 	{ "int3", SIGNALS, int3 },
 	{ "ud2", SIGNALS, ud2 },
@@ -435,14 +420,16 @@ struct setting {
 	const char *file, *on, *off;	/* below TRACING; off in the opposite order */
 };
 
-static const struct way {
+struct way {
 	const char *name;
 	unsigned int sorts;
 	const char *tells;
 	struct setting settings[5];
 	const char *program, *command;	/* or what runs beside, by a shell */
 	const char *check, *why;	/* what has to succeed for that */
-} ways[] = {
+};
+
+static const struct way ways[] = {
 	{ "off", ALL, "nothing" },
 	{ SHARED_LINE, 0, "(to see that a store to a line of all CPUs is seen)" },
 	{ "trap", ALL, "each trap: vector, error code, mode, ip; entry and exit",
@@ -1040,14 +1027,9 @@ static void wait_for_clock(void)
 
 static void set_up(void)
 {
-	static const int handled[] = { SIGTRAP, SIGILL, SIGFPE, SIGSEGV, SIGBUS };
-	struct sigaction sa = {
-		.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER,
-	};
 	const char *tmpdir = getenv("TMPDIR") ?: "/tmp";
 
-	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
-		sigaction(handled[i], &sa, NULL);
+	skip_traps();
 	page = sysconf(_SC_PAGESIZE);
 	memory = new_pages(BATCH * page);
 	frame = new_pages(page);

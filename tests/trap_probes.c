@@ -20,7 +20,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -35,25 +34,14 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 
-#include "common.h"
+#include "lib.h"
+#include "monitor.h"
 
 #define ROUNDS		100
 #define MANY_ROUNDS	100000
 #define STEPS		50
 #define STRESS_SECONDS	10
 #define STRESS_ROUNDS	5
-
-#ifdef __x86_64__
-#define FRAME(insn)	"push %%rbp; mov %%rdi, %%rbp; " insn "; pop %%rbp"
-#define WRITE_TO_SI	"movb $1, (%%rsi)"
-#define SET_TF		"pushfq; orq $0x100, (%%rsp); popfq"
-#define CLEAR_TF	"pushfq; andq $~0x100, (%%rsp); popfq"
-#else
-#define FRAME(insn)	"push %%ebp; mov %%edi, %%ebp; " insn "; pop %%ebp"
-#define WRITE_TO_SI	"movb $1, (%%esi)"
-#define SET_TF		"pushfl; orl $0x100, (%%esp); popfl"
-#define CLEAR_TF	"pushfl; andl $~0x100, (%%esp); popfl"
-#endif
 
 /* What the instances show of this process */
 struct outcome {
@@ -77,15 +65,10 @@ static void on_sigtrap(int signal)
 	signals++;
 }
 
-static void raise_bp(void)
-{
-	asm volatile(FRAME("int3") : : "D" (pages) : "memory", "cc");
-}
-
 /* A trap behind each instruction while EFLAGS.TF is set: the NOPs and three more */
 static void raise_steps(void)
 {
-	asm volatile(FRAME(SET_TF "; .rept 50; nop; .endr; " CLEAR_TF)
+	asm volatile(IN_FRAME(SET_TF "; .rept 50; nop; .endr; " CLEAR_TF)
 		     : : "D" (pages) : "memory", "cc");
 }
 
@@ -120,6 +103,7 @@ static bool pagefaults_fire(void)
 /* Both families, as far as they are there, as far as @filter lets them through */
 static void all_on(const char *instance, const char *filter)
 {
+	touch_stack();
 	trace_on(instance, filter);
 	if (!have_pagefaults())
 		return;
@@ -180,7 +164,7 @@ static struct outcome measure(const char *instance, int rounds)
 	before = suppressed();
 	all_on(instance, filter);
 	for (int i = 0; i < rounds; i++)
-		raise_bp();
+		raise_bp_in_frame(pages);
 	all_off(instance);
 	watch_faults(false);
 	after = suppressed();
@@ -296,7 +280,7 @@ static void test_many(void)
 	mine(filter, sizeof(filter));
 	all_on(instance, filter);
 	for (int i = 0; i < MANY_ROUNDS; i++)
-		raise_bp();
+		raise_bp_in_frame(pages);
 	all_off(instance);
 	o.entries = hist_count("trap_entry", BP, true);
 	o.exits = hist_count("trap_exit", BP, true);
@@ -349,28 +333,14 @@ struct ring {
 	struct perf_event_mmap_page *page;
 };
 
-static int event_id(const char *event)
-{
-	char file[64];
-	char *text;
-	int id;
-
-	snprintf(file, sizeof(file), "events/trap/%s/id", event);
-	text = get(TRACING, file);
-	id = text ? atoi(text) : -1;
-	free(text);
-	return id;
-}
-
-static int open_perf(const char *event, uint64_t sample_type, pid_t pid)
+static int open_perf(const char *event, __u64 sample_type, pid_t pid)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr),
-		.config = event_id(event), .sample_period = 1,
+		.type = PERF_TYPE_TRACEPOINT, .config = event_id(event), .sample_period = 1,
 		.sample_type = sample_type, .wakeup_events = 1,
 	};
 
-	return syscall(SYS_perf_event_open, &attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return perf_open(&attr, pid, -1);
 }
 
 #define RING_PAGES	64
@@ -410,10 +380,10 @@ static void read_ring(struct ring *r, int *outer, int *others, int *lost)
 	char *data = (char *)r->page + page_size;
 	char record[4096];
 
-	for (uint64_t tail = 0; tail < r->page->data_head; ) {
+	for (__u64 tail = 0; tail < r->page->data_head; ) {
 		struct perf_event_header h;
-		uint64_t nr;
-		uint16_t vector, user;
+		__u64 nr;
+		__u16 vector, user;
 		char *raw;
 
 		for (size_t i = 0; i < sizeof(h); i++)
@@ -427,8 +397,8 @@ static void read_ring(struct ring *r, int *outer, int *others, int *lost)
 			continue;
 		/* Header, callchain, size of the raw data, and that */
 		memcpy(&nr, record + sizeof(h), sizeof(nr));
-		raw = record + sizeof(h) + sizeof(nr) + nr * sizeof(uint64_t) +
-		      sizeof(uint32_t);
+		raw = record + sizeof(h) + sizeof(nr) + nr * sizeof(__u64) +
+		      sizeof(__u32);
 		memcpy(&vector, raw + vector_at, sizeof(vector));
 		memcpy(&user, raw + user_at, sizeof(user));
 		++*(vector == BP && user == 1 ? outer : others);
@@ -445,8 +415,8 @@ static void test_perf(void)
 	char filter[64];
 	int lost = 0;
 
-	if (!open_ring(&rings[0], "trap_entry") ||
-	    !open_ring(&rings[1], "trap_exit")) {
+	if (!open_ring(&rings[0], "trap/trap_entry") ||
+	    !open_ring(&rings[1], "trap/trap_exit")) {
 		ksft_test_result_skip("perf: with user callchains: %s\n",
 				      strerror(errno));
 		close(rings[0].fd);
@@ -456,7 +426,7 @@ static void test_perf(void)
 	before = suppressed();
 	all_on(second, filter);
 	for (int i = 0; i < ROUNDS; i++)
-		raise_bp();
+		raise_bp_in_frame(pages);
 	all_off(second);
 	ioctl(rings[0].fd, PERF_EVENT_IOC_DISABLE, 0);
 	ioctl(rings[1].fd, PERF_EVENT_IOC_DISABLE, 0);
@@ -490,13 +460,13 @@ static int bpf_counter(void)
 
 static int bpf_faulting_program(int map)
 {
-	const uint64_t at = (unsigned long)pages;
+	const __u64 at = (unsigned long)pages;
 	const struct bpf_insn program[] = {
 		/* if (bpf_probe_read_user(fp - 8, 8, pages) == 0) return 0; */
 		{ .code = 0xbf, .dst_reg = 1, .src_reg = 10 },
 		{ .code = 0x07, .dst_reg = 1, .imm = -8 },
 		{ .code = 0xb7, .dst_reg = 2, .imm = 8 },
-		{ .code = 0x18, .dst_reg = 3, .imm = (uint32_t)at },
+		{ .code = 0x18, .dst_reg = 3, .imm = (__u32)at },
 		{ .imm = at >> 32 },
 		{ .code = 0x85, .imm = BPF_FUNC_probe_read_user },
 		{ .code = 0x15, .dst_reg = 0, .off = 9 },
@@ -523,10 +493,10 @@ static int bpf_faulting_program(int map)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-static uint64_t bpf_count(int map)
+static __u64 bpf_count(int map)
 {
-	uint32_t key = 0;
-	uint64_t value = 0;
+	__u32 key = 0;
+	__u64 value = 0;
 	union bpf_attr attr = {
 		.map_fd = map, .key = (unsigned long)&key,
 		.value = (unsigned long)&value,
@@ -551,10 +521,10 @@ static void test_bpf(void)
 {
 	int map = bpf_counter();
 	int program = map < 0 ? -1 : bpf_faulting_program(map);
-	int entry = program < 0 ? -1 : attach_bpf("trap_entry", program);
-	int exit = entry < 0 ? -1 : attach_bpf("trap_exit", program);
+	int entry = program < 0 ? -1 : attach_bpf("trap/trap_entry", program);
+	int exit = entry < 0 ? -1 : attach_bpf("trap/trap_exit", program);
 	struct outcome o;
-	uint64_t hits;
+	__u64 hits;
 
 	if (exit < 0) {
 		ksft_test_result_skip("bpf: a program that faults: %s\n", strerror(errno));
@@ -757,7 +727,7 @@ static void test_kprobe_in_kprobe(void)
  */
 static int kernel_breakpoint(const char *symbol)
 {
-	uint64_t address = kernel_symbol(symbol);
+	__u64 address = kernel_symbol(symbol);
 
 	return address ? breakpoint(address, true) : -1;
 }
@@ -765,7 +735,7 @@ static int kernel_breakpoint(const char *symbol)
 static void test_breakpoint(void)
 {
 	int fd = kernel_breakpoint("trace_event_buffer_lock_reserve");
-	uint64_t hits = 0;
+	__u64 hits = 0;
 	struct outcome o;
 
 	if (fd < 0) {
@@ -805,7 +775,7 @@ static void test_watchpoint(void)
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		raise(SIGSTOP);
 		for (int i = 0; i < ROUNDS; i++)
-			raise_bp();
+			raise_bp_in_frame(pages);
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
@@ -861,19 +831,6 @@ static void test_single_step(void)
 /*
  * A probe of a module's: trap_test attaches it
  */
-static int attach_probe(const char *what)
-{
-	int fd = open(PROBE_FILE, O_WRONLY);
-
-	if (fd < 0)
-		return -1;
-	if (write(fd, what, strlen(what)) != (ssize_t)strlen(what)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static void test_probe(void)
 {
 	static const unsigned int vectors[] = { 0, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 16, 17, 19 };
@@ -923,7 +880,7 @@ static void test_nmi_in_probe(void)
 	before = suppressed();
 	trace_on(instance, filter);
 	for (int i = 0; i < ROUNDS; i++)
-		raise_bp();
+		raise_bp_in_frame(pages);
 	trace_off(instance);
 	close(fd);
 
@@ -981,7 +938,7 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 	trace_on(instance, filter);
 	fd = attach_probe("delay 2500");
 	if (fd >= 0 && write(ready[1], "", 1) == 1)
-		raise_bp();
+		raise_bp_in_frame(pages);
 	close(fd);
 	close(ready[1]);
 	trace_off(instance);
@@ -1046,10 +1003,10 @@ static void stress_worker(int cpu, int program, int ready, int *rounds)
 	struct ring rings[2];
 
 	pin(cpu);
-	open_ring(&rings[0], "trap_entry");
-	open_ring(&rings[1], "trap_exit");
-	attach_bpf("trap_entry", program);
-	attach_bpf("trap_exit", program);
+	open_ring(&rings[0], "trap/trap_entry");
+	open_ring(&rings[1], "trap/trap_exit");
+	attach_bpf("trap/trap_entry", program);
+	attach_bpf("trap/trap_exit", program);
 	kernel_breakpoint("trace_event_buffer_lock_reserve");
 	if (write(ready, "", 1) != 1)
 		_exit(1);
@@ -1057,7 +1014,7 @@ static void stress_worker(int cpu, int program, int ready, int *rounds)
 		for (size_t i = 0; i < ARRAY_SIZE(vectors); i++)
 			raise_in_kernel(vectors[i]);
 		for (int i = 0; i < 20; i++)
-			raise_bp();
+			raise_bp_in_frame(pages);
 		raise_steps();
 		syscall(SYS_getppid);
 	}
@@ -1085,7 +1042,7 @@ static void test_stress(void)
 	int status, nested, ready[2], *rounds;
 	bool all_good = true;
 	struct pollfd p;
-	uint64_t hits;
+	__u64 hits;
 	char line[1];
 
 	option(instance, "userstacktrace", true);
@@ -1216,7 +1173,8 @@ int main(int argc, char **argv)
 	const size_t size = 1 << 16;
 	int plan = 0;
 
-	start();
+	start("trap/trap_exit");
+	start_monitor();
 	if (access(SUPPRESSED, R_OK))
 		ksft_exit_fail_msg("no %s\n", SUPPRESSED);
 	sigaction(SIGTRAP, &sa, NULL);

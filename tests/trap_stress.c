@@ -37,21 +37,15 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 #include <linux/magic.h>
 
-#include "common.h"
+#include "lib.h"
+#include "monitor.h"
 
 #define MAX_CPUS	64
 #define MAX_ACTORS	6
-#define NEW_PAGES	64
-
-/* enum pagefault_outcome and pagefault_flags */
-#define MINOR		0
-#define FIXUP		6
-#define SIGNAL		7
-#define SWAPIN		0x20
+#define FRESH_PAGES	64
 
 /*
  * In KiB, what may be left after each part of a scenario, and after all: caches of the
@@ -75,44 +69,27 @@
 
 /*
  * The traps. Those of user mode are told from all others, but NMIs, by the address of
- * their instruction, in a page with nothing else, those of pages by the address that faults.
- * The code gets that in %rax or %eax.
+ * their instruction, those of pages by the address that faults.
  */
-#ifdef __x86_64__
-#define REG_IP	REG_RIP
-#else
-#define REG_IP	REG_EIP
-#endif
+enum page { NO_MEMORY, FORBIDDEN_PAGE, FRESH_PAGE };
 
-#define CODE_SIZE	16
-
-enum page { NO_PAGE, FORBIDDEN_PAGE, NEW_PAGE };
-
-static const struct trap {
+struct trap {
 	const char *name;
 	unsigned int vector, error_code;
 	bool user;
 	enum page page;
 	unsigned int outcome;		/* of a page fault */
-	char code[CODE_SIZE];		/* of user mode */
-	int at, length;			/* where in the code it traps, and what to skip */
 	int signal;
-} traps[] = {
-	/* xor %edx, %edx; xor %ecx, %ecx; mov $1, %eax; div %ecx; ret */
-	{ "user #DE", DE, 0, true, NO_PAGE, 0,
-	  "\x31\xd2\x31\xc9\xb8\x01\x00\x00\x00\xf7\xf1\xc3", 9, 2, SIGFPE },
-	/* int3; ret */
-	{ "user #BP", BP, 0, true, NO_PAGE, 0, "\xcc\xc3", 1, 0, SIGTRAP },
-	/* ud2; ret */
-	{ "user #UD", UD, 0, true, NO_PAGE, 0, "\x0f\x0b\xc3", 0, 2, SIGILL },
-	/* hlt; ret */
-	{ "user #GP", GP, 0, true, NO_PAGE, 0, "\xf4\xc3", 0, 1, SIGSEGV },
-	/* mov (%rax), %al; ret */
-	{ "user #PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, SIGNAL,
-	  "\x8a\x00\xc3", 0, 2, SIGSEGV },
-	/* movb $1, (%rax); ret */
-	{ "user #PF, new page", PF, 6, true, NEW_PAGE, MINOR, "\xc6\x00\x01\xc3" },
-	{ "kernel #PF, forbidden page", PF, 0, false, FORBIDDEN_PAGE, FIXUP },
+};
+
+static const struct trap traps[] = {
+	{ "user #DE", DE, 0, true, NO_MEMORY, 0, SIGFPE },
+	{ "user #BP", BP, 0, true, NO_MEMORY, 0, SIGTRAP },
+	{ "user #UD", UD, 0, true, NO_MEMORY, 0, SIGILL },
+	{ "user #GP", GP, 0, true, NO_MEMORY, 0, SIGSEGV },
+	{ "user #PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, OUTCOME_SIGNAL, SIGSEGV },
+	{ "user #PF, new page", PF, 6, true, FRESH_PAGE, OUTCOME_MINOR },
+	{ "kernel #PF, forbidden page", PF, 0, false, FORBIDDEN_PAGE, OUTCOME_FIXUP },
 	{ "kernel #DE", DE, 0, false },
 };
 
@@ -124,14 +101,16 @@ struct worker {
 	unsigned long rounds;		/* that ended on the CPU that is meant */
 };
 
-static struct shared {
+struct shared {
 	bool stop, stop_workers;
 	struct worker workers[MAX_CPUS];
 	unsigned long acts[MAX_ACTORS][MAX_CPUS];
 	unsigned long monitor_nmis;
 	/* What shows that the acts had an effect: of a scenario, see there */
 	unsigned long effect[MAX_CPUS];
-} *shared;
+};
+
+static struct shared *shared;
 
 /* What all parts of a run came to */
 struct figures {
@@ -172,10 +151,9 @@ struct scenario {
 static const char *counter, *instance, *second, *third;
 static const char *tmpdir;
 static char *watchdog;
-static long page_size;
 static pid_t tester;
 static int ncpus, seconds = 60, kept = 1;
-static char *code, *area, *hog;
+static char *area, *hog;
 static int raise_file = -1;
 static unsigned int seed;
 
@@ -183,21 +161,7 @@ static unsigned int seed;
 static sigset_t ends;
 
 /* Of the worker that this process is */
-static const struct trap *current;
 static struct worker *mine;
-
-/* In a child: it ends, and the run has failed when it has come to its end */
-static __printf(1, 2) void give_up(const char *fmt, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
-	va_end(args);
-	ksft_print_msg("%s\n", text);
-	_exit(KSFT_FAIL);
-}
 
 static void want(int ret, const char *what)
 {
@@ -222,56 +186,46 @@ static void pause_ms(int most)
 /*
  * Workers
  */
-static char *code_of(const struct trap *t)
+static void raise_in_user_mode(const struct trap *t, char *at)
 {
-	return code + (t - traps) * CODE_SIZE;
-}
-
-static void on_signal(int signal, siginfo_t *info, void *context)
-{
-	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-
-	(void)info;
-	if (!current || signal != current->signal ||
-	    (char *)regs[REG_IP] != code_of(current) + current->at)
-		give_up("unexpected: %s at 0x%lx", strsignal(signal), (long)regs[REG_IP]);
-	regs[REG_IP] += current->length;
-	mine->signals[current - traps]++;
+	trap_signals = 0;
+	if (t->page == FORBIDDEN_PAGE)
+		raise_read(at);
+	else if (t->page == FRESH_PAGE)
+		raise_write(at);
+	else
+		find_user_trap(t->vector)->raise(NULL);
+	if (trap_signals && trap_info.si_signo != t->signal)
+		give_up("unexpected: %s at 0x%lx", strsignal(trap_info.si_signo), trap_ip);
+	mine->signals[t - traps] += trap_signals;
 }
 
 static void raise_trap(const struct trap *t)
 {
-	unsigned long i = mine->raised[t - traps]++ % NEW_PAGES;
+	unsigned long i = mine->raised[t - traps]++ % FRESH_PAGES;
 	char *at = area;
 
-	if (t->page == NEW_PAGE) {
-		if (!i && madvise(area + page_size, NEW_PAGES * page_size, MADV_DONTNEED))
+	if (t->page == FRESH_PAGE) {
+		if (!i && madvise(area + page_size, FRESH_PAGES * page_size, MADV_DONTNEED))
 			give_up("madvise: %s", strerror(errno));
 		at += (1 + i) * page_size;
 	}
-	current = t;
 	if (t->user)
-		asm volatile("call *%[code]" : "+a" (at) : [code] "S" (code_of(t))
-			     : "ecx", "edx", "memory", "cc");
+		raise_in_user_mode(t, at);
 	else if (t->page && (ioctl(raise_file, FIONBIO, area) != -1 || errno != EFAULT))
 		give_up("FIONBIO with a bad address: %s", strerror(errno));
 	else if (!t->page && write(raise_file, "0", 1) != 1)
 		give_up(RAISE_FILE ": %s", strerror(errno));
-	current = NULL;
 }
 
 static void work(int cpu)
 {
-	static const int handled[] = { SIGFPE, SIGTRAP, SIGILL, SIGSEGV };
-	struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
 	cpu_set_t one;
 
 	mine = &shared->workers[cpu];
 	CPU_ZERO(&one);
 	CPU_SET(cpu, &one);
-	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
-		sigaction(handled[i], &sa, NULL);
-
+	skip_traps();
 	while (!__atomic_load_n(&shared->stop_workers, __ATOMIC_RELAXED)) {
 		/* Not when that CPU is offline; and if it has been, we were moved */
 		sched_setaffinity(0, sizeof(one), &one);
@@ -288,7 +242,7 @@ static void work(int cpu)
  * The counter: one event each for the traps above, and those of #PF and #MC that must
  * not be there, whosever they are
  */
-static char trap_filter[256], fault_filter[128];
+static char trap_filter[448], fault_filter[128];
 
 #define NMI_HIST	"hist:keys=common_cpu if vector == 2"
 #define TRAP_HIST	"hist:keys=vector,error_code,user_mode if %s"
@@ -702,18 +656,10 @@ static void judge_readers(struct figures *f, bool counted)
 /*
  * CPUs taken offline, all but the first
  */
-static bool switch_cpu(int cpu, bool on)
-{
-	char file[32];
-
-	snprintf(file, sizeof(file), "cpu%d/online", cpu);
-	return !put("/sys/devices/system/cpu", file, "%d", on);
-}
-
 static void all_online(void)
 {
 	for (int cpu = 1; cpu < ncpus; cpu++)
-		switch_cpu(cpu, true);
+		plug(cpu, true);
 }
 
 /* An actor that failed may have left one offline */
@@ -728,12 +674,12 @@ static void take_offline(int n)
 	int cpu = 1 + rand_r(&seed) % (ncpus - 1);
 
 	(void)n;
-	if (!switch_cpu(cpu, false))
+	if (!plug(cpu, false))
 		give_up("CPU %d does not go offline: %s", cpu, strerror(errno));
 	if (sysconf(_SC_NPROCESSORS_ONLN) == ncpus - 1)
 		shared->effect[0]++;
 	pause_ms(20);
-	if (!switch_cpu(cpu, true))
+	if (!plug(cpu, true))
 		give_up("CPU %d does not come back: %s", cpu, strerror(errno));
 	pause_ms(20);
 }
@@ -1001,71 +947,18 @@ static void tear_down_probes(void)
 /*
  * Memory pressure: more than fits into a group, on each CPU
  */
-static char swap_file[256], group_mount[256], group[300];
-
-/* A file with the header that mkswap(8) writes, and no holes */
-static void make_swap(void)
-{
-	/* For what the hogs write to, and two more */
-	size_t size = (ncpus + 2) * HOG_SIZE;
-	/* Not from the heap, which would keep it */
-	char *data = new_pages(size);
-	unsigned int *header = (unsigned int *)(data + 1024);
-	int fd;
-
-	snprintf(swap_file, sizeof(swap_file), "%s/trap_stress.swap.%d", tmpdir, getpid());
-	fd = open(swap_file, O_RDWR | O_CREAT | O_EXCL, 0600);
-	if (fd < 0)
-		ksft_exit_fail_msg("%s: %s\n", swap_file, strerror(errno));
-	header[0] = 1;				/* version */
-	header[1] = size / page_size - 1;	/* last page */
-	memcpy(data + page_size - 10, "SWAPSPACE2", 10);
-	if (write(fd, data, size) != (ssize_t)size || fsync(fd) || swapon(swap_file, 0))
-		ksft_exit_fail_msg("swap file %s: %s\n", swap_file, strerror(errno));
-	close(fd);
-	munmap(data, size);
-}
-
-static void unmount_groups(void)
-{
-	umount(group_mount);
-	rmdir(group_mount);
-}
-
-static void remove_swap(void)
-{
-	if (!*swap_file)
-		return;
-	swapoff(swap_file);
-	unlink(swap_file);
-	*swap_file = '\0';
-	rmdir(group);
-	unmount_groups();
-}
-
-static void mount_groups(void)
-{
-	snprintf(group_mount, sizeof(group_mount), "%s/trap_stress.cgroup.%d", tmpdir, getpid());
-	snprintf(group, sizeof(group), "%s/pressed", group_mount);
-	if (mkdir(group_mount, 0700) || mount("none", group_mount, "cgroup2", 0, NULL))
-		ksft_print_msg("no cgroup2 on %s: %s\n", group_mount, strerror(errno));
-}
-
-static void make_group(void)
-{
-	mount_groups();
-	if (put(group_mount, "cgroup.subtree_control", "+memory") || mkdir(group, 0700))
-		ksft_exit_fail_msg("no memory cgroup: %s\n", strerror(errno));
-	must(put(group, "memory.max", GROUP_SIZE), "memory.max");
-}
+static char swap_file[256], group[300];
 
 /* These count the faults of the hogs, whose number is the kernel's affair */
 static void set_up_memory(void)
 {
 	char in[128];
 
-	make_swap();
-	make_group();
+	/* For what the hogs write to, and two more */
+	must(make_swap(swap_file, sizeof(swap_file), (ncpus + 2) * HOG_SIZE), "swap file");
+	mount_cgroup();
+	must(make_group(group, sizeof(group), "pressed"), "cgroup");
+	must(put(group, "memory.max", GROUP_SIZE), "memory.max");
 	set_up_instance();
 	snprintf(in, sizeof(in), "address >= 0x%lx && address < 0x%lx", (long)hog,
 		 (long)hog + HOG_SIZE);
@@ -1075,18 +968,21 @@ static void set_up_memory(void)
 		    "hist:keys=flags if %s", in), "hist");
 }
 
-/* /proc/cgroups has only what version 1 of the cgroups can do */
+static void remove_swap_and_group(void)
+{
+	if (!*swap_file)
+		return;
+	remove_swap(swap_file);
+	rmdir(group);
+	unmount_cgroup();
+}
+
 static const char *cannot_press(void)
 {
-	char *controllers;
 	struct statfs fs;
-	bool memory;
+	bool memory = mount_cgroup();
 
-	mount_groups();
-	controllers = get(group_mount, "cgroup.controllers");
-	memory = controllers && strstr(controllers, "memory");
-	free(controllers);
-	unmount_groups();
+	unmount_cgroup();
 	if (!memory || access("/proc/swaps", F_OK))
 		return "no memory cgroup, or no swap";
 	if (statfs(tmpdir, &fs) || fs.f_type == TMPFS_MAGIC)
@@ -1148,7 +1044,7 @@ static void tear_down_memory(void)
 	must(put(instance, "events/pagefault/pagefault_entry/trigger", "%s", ""), "trigger");
 	must(put(instance, "events/pagefault/pagefault_exit/trigger", "%s", ""), "trigger");
 	remove_instance(instance);
-	remove_swap();
+	remove_swap_and_group();
 }
 
 static const struct scenario scenarios[] = {
@@ -1527,13 +1423,30 @@ static void test(const struct scenario *s)
 	put("/dev", "kmsg", "trap_stress: end\n");
 }
 
+/* Where the instructions of the traps are, which is the same in all processes */
+static void set_trap_filter(void)
+{
+	size_t n;
+
+	skip_traps();
+	n = snprintf(trap_filter, sizeof(trap_filter),
+		     "vector == 14 || vector == 18 || (user_mode == 0 && vector == 0)");
+	for (int i = 0; i < TRAPS; i++) {
+		if (!traps[i].user || traps[i].page)
+			continue;
+		find_user_trap(traps[i].vector)->raise(NULL);
+		n += snprintf(trap_filter + n, sizeof(trap_filter) - n,
+			      " || (vector != 2 && user_mode == 1 && ip == 0x%lx)", trap_ip);
+	}
+}
+
 static void clean_up(void)
 {
 	/* Not when a child ends */
 	if (getpid() != tester)
 		return;
 	all_online();
-	remove_swap();
+	remove_swap_and_group();
 	tear_down_made();
 	put(TRACING, "current_tracer", "nop");
 	put(TRACING, "set_ftrace_filter", "%s", "");
@@ -1574,7 +1487,8 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	/* Who reads the results may go before all is undone */
 	signal(SIGPIPE, SIG_IGN);
-	start();
+	start("pagefault/pagefault_exit");
+	start_monitor();
 	page_size = sysconf(_SC_PAGESIZE);
 	ncpus = cpus();
 	tmpdir = getenv("TMPDIR") ?: "/tmp";
@@ -1588,22 +1502,15 @@ int main(int argc, char **argv)
 	for (int i = optind; i < argc; i++)
 		find_scenario(argv[i]);
 
-	/* Before the workers are forked, so that it is the same for all */
-	code = new_pages(page_size);
-	for (int i = 0; i < TRAPS; i++)
-		memcpy(code_of(&traps[i]), traps[i].code, CODE_SIZE);
-	area = new_pages((1 + NEW_PAGES) * page_size);
+	area = new_pages((1 + FRESH_PAGES) * page_size);
 	hog = new_pages(HOG_SIZE);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (shared == MAP_FAILED || mprotect(area, page_size, PROT_NONE) ||
-	    mprotect(code, page_size, PROT_READ | PROT_EXEC))
+	if (shared == MAP_FAILED || mprotect(area, page_size, PROT_NONE))
 		ksft_exit_fail_msg("memory: %s\n", strerror(errno));
-	snprintf(trap_filter, sizeof(trap_filter),
-		 "vector == 14 || vector == 18 || (user_mode == 0 && vector == 0) || (vector != 2 && ip >= 0x%lx && ip < 0x%lx)",
-		 (long)code, (long)code + page_size);
+	set_trap_filter();
 	snprintf(fault_filter, sizeof(fault_filter), "address >= 0x%lx && address < 0x%lx",
-		 (long)area, (long)area + (1 + NEW_PAGES) * page_size);
+		 (long)area, (long)area + (1 + FRESH_PAGES) * page_size);
 	tester = getpid();
 	atexit(clean_up);
 	/* There are to be no NMIs but those that are counted */

@@ -4,14 +4,15 @@
 
 kselftest_builds_clean() {
 	build_kselftest && [ -f "$dir/kselftest.log" ] &&
-	! grep -i 'warning:' "$dir/kselftest.log"
+	! grep -i 'warning:' "$dir/kselftest.log" "$dir/tests.log"
 }
 
-# A program that is in neither list of the Makefile is not built, see build_kselftest();
-# one that the kselftest does not run by itself is run by a part, by its name
+# Each that there is is run: by the kselftest, as one of own_programs(), or by a part, by its
+# name
 all_are_run() {
-	build_kselftest && kselftest_programs >"$logs/kselftest.programs" &&
-	grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c >"$logs/kselftest.sources" || return 1
+	build_kselftest && all_programs >"$logs/kselftest.programs" &&
+	grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c "$top"/tests/*.c \
+		>"$logs/kselftest.sources" || return 1
 	while read -r source; do
 		program=$(basename "$source" .c)
 		if grep -qx "$program" "$logs/kselftest.programs"; then

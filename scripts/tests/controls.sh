@@ -6,8 +6,8 @@
 # controls. A line in arch-x86-hooks/BASE/controls/*.diff says what is to come of it:
 #
 #	# breaks: WORDS		The build fails, and says WORDS.
-#	# fails: TEST		This test of trap_events fails. No other does.
-#	# program: PROGRAM	... of this program.
+#	# fails: TEST		This test fails, and no other does
+#	# programs: PROGRAM...	... of these programs.
 #	# without PART: TEST... not TEST...
 #				The control is a switch on the command line for a
 #				PART of the guard. Without it, the tests of trap_guard
@@ -30,11 +30,13 @@ breaks() {	# WORDS
 }
 
 fails_as_expected() {	# DIFF
-	program=$(sed -n 's/^# program: //p' "$1")
-	"$top/scripts/build" -t "$src" &&
-	run_programs guest "$logs/control.hook" "${program:-trap_events}" || return 1
-	results_of "$logs/control.hook" && all_there "$logs/control.hook" 1 || return 1
-	sed -n 's/^# fails: //p' "$1" | sort >"$logs/expected"
+	"$top/scripts/build" -t "$src" || return 1
+	control=$1
+	# shellcheck disable=SC2046 # a list
+	set -- $(sed -n 's/^# programs: //p' "$1")
+	run_programs guest "$logs/control.hook" "$@" || return 1
+	results_of "$logs/control.hook" && all_there "$logs/control.hook" $# || return 1
+	sed -n 's/^# fails: //p' "$control" | sort >"$logs/expected"
 	sed -n 's/^not ok [0-9]* //p' "$logs/control.hook/tap" | sort >"$logs/failed"
 	diff "$logs/failed" "$logs/expected"
 }
@@ -53,7 +55,7 @@ nothing_left_out() {
 	began_guest=$(date +%s)
 	# shellcheck disable=SC2046 # a list of tests
 	set -- $(sed 's/^[a-z]* \(, alone\)\{0,1\}//' "$logs/switches" | tr ' ' '\n' | grep -v -e '^not$' -e '^oops$' | sort -u)
-	guest_without nothing "$logs/control.nothing" "$tests/trap_guard" "$@" || return 1
+	guest_without nothing "$logs/control.nothing" "$tests/trap_probes" "$@" || return 1
 	patience=$(($(date +%s) - began_guest))
 	[ "$patience" -gt 20 ] || patience=20
 	cat "$logs/control.nothing/tap"
@@ -65,7 +67,7 @@ without() {	# PART TEST... [not TEST...]
 	part=$1
 	shift
 	job=$logs/control.$part
-	guest_without "$part" "$job" "$tests/trap_guard" "$@" || return 1
+	guest_without "$part" "$job" "$tests/trap_probes" "$@" || return 1
 	result=not
 	for test in "$@"; do
 		if [ "$test" = not ]; then
@@ -85,7 +87,7 @@ without_alone() {	# PART TEST
 	if [ "$2" = oops ]; then
 		set -- "$1" "$tests/trap_oops"
 	else
-		set -- "$1" "$tests/trap_guard $2"
+		set -- "$1" "$tests/trap_probes $2"
 	fi
 	TIMEOUT=${patience:-60} guest_without "$1" "$job" "$2" || true
 	cat "$job/tap"

@@ -8,13 +8,13 @@ kernels debug
 # KFENCE
 oopses_of_faults() {
 	! guest debug "$logs/faults" <<EOF || { echo "no oops"; return 1; }
-$tests/pagefault_outcome kfence oops-survived oops >/job/tap 2>&1
+$tests/pagefault_ways kfence oops-survived oops >/job/tap 2>&1
 EOF
 	cat "$logs/faults/tap"
 	[ "$(grep -c '^ok ' "$logs/faults/tap")" = 3 ] && ! grep -q SKIP "$logs/faults/tap"
 }
 
 export TIMEOUT="${TIMEOUT:-900}"
-passes_kselftest debug debug "$(kselftest_programs | grep -v _32)"
+passes_kselftest debug debug "$(all_programs | grep -v _32)"
 check 'KFENCE and oopses in page faults are told' oopses_of_faults
 unset TIMEOUT

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# guest: the kselftest on x86_64, people's tools, the recipes of the documentation
+# guest: the kselftest and our own programs on x86_64, people's tools, the recipes of the documentation
 
 kernels guest
 
@@ -23,7 +23,7 @@ oops_in_probe() {
 # Those that only an early K8 raises, or a kernel takes for one of it
 errata() {
 	guest guest "$logs/errata" -m max,vendor=AuthenticAMD,family=15,model=5 <<EOF || return 1
-$tests/pagefault_outcome errata93 prefetch >/job/tap 2>&1
+$tests/pagefault_ways errata93 prefetch >/job/tap 2>&1
 EOF
 	cat "$logs/errata/tap"
 	console_clean "$logs/errata/console.log" &&
@@ -53,15 +53,15 @@ EOF
 	console_clean "$logs/mmio/console.log" && [ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]
 }
 
-# The names in event filters, by the kselftest of ftrace: in the top instance, and
-# in one of its own
-filter_names() {
-	guest guest "$logs/filter" <<EOF || return 1
+# What the series add to the kselftest of ftrace: each in the top instance, and in one of
+# its own
+ftrace_tests() {
+	guest guest "$logs/ftrace" <<EOF || return 1
 cd $src/tools/testing/selftests/ftrace &&
-./ftracetest test.d/filter/event-filter-symbol.tc >/job/out 2>&1
+./ftracetest test.d/filter/event-filter-symbol.tc test.d/trap/*.tc test.d/pagefault/*.tc >/job/out 2>&1
 EOF
-	cat "$logs/filter/out"
-	console_clean "$logs/filter/console.log" && [ "$(grep -c '\[PASS\]' "$logs/filter/out")" = 2 ]
+	cat "$logs/ftrace/out"
+	console_clean "$logs/ftrace/console.log" && [ "$(grep -c '\[PASS\]' "$logs/ftrace/out")" = 6 ]
 }
 
 # The blocks of the document, as a user would paste them
@@ -134,7 +134,7 @@ EOF
 # No probe runs in a #MC, so the stack walks of perf leave machine checks alone
 machine_check_under_perf() {
 	guest guest "$logs/mc" <<EOF || return 1
-perf record -q -g -a -e 'trap:*' -o /tmp/perf.data $tests/trap_events >/job/tap 2>/job/errors
+perf record -q -g -a -e 'trap:*' -o /tmp/perf.data $tests/trap_kernel >/job/tap 2>/job/errors
 perf script -i /tmp/perf.data >/job/perf 2>>/job/errors
 EOF
 	cat "$logs/mc/errors"
@@ -149,9 +149,18 @@ export TIMEOUT="${TIMEOUT:-900}"
 # shellcheck disable=SC2046 # a list
 set -- $(programs x86_64 $(kselftest_programs))
 group=x86_64
-check 'x86_64: the guest boots and runs the kselftest' run_kselftest "$logs/job" "$@"
-report x86_64 "$logs/job" $#
-check 'x86_64: no splat on the console' console_clean "$logs/job/console.log"
+if [ $# != 0 ]; then
+	check 'x86_64: the guest boots and runs the kselftest' run_kselftest "$logs/job" "$@"
+	report x86_64 "$logs/job" $#
+	check 'x86_64: no splat on the console' console_clean "$logs/job/console.log"
+fi
+# shellcheck disable=SC2046 # a list
+set -- $(programs x86_64 $(own_programs))
+if [ $# != 0 ]; then
+	check 'x86_64: the guest boots and runs our own programs' run_programs guest "$logs/own" "$@" -c 4
+	report x86_64 "$logs/own" $#
+	check 'x86_64: no splat of our own programs on the console' console_clean "$logs/own/console.log"
+fi
 group=''
 check 'a probe that oopses does not silence its CPU' oops_in_probe
 check '#DF is in the dump of the trace' double_fault
@@ -160,7 +169,7 @@ check 'trace_event=trap:* on the command line' at_boot
 	check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
 ! have perf 'a machine check while perf -g records the traps' ||
 	check 'a machine check while perf -g records the traps' machine_check_under_perf
-check 'event filters take the names that the events print' filter_names
+check 'what the series add to ftracetest passes' ftrace_tests
 check 'page faults of MMIO are told' mmio_faults
 check 'page faults of old CPUs are told' errata
 unset TIMEOUT

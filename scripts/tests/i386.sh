@@ -11,14 +11,14 @@ programs_32() {	# JOB PROGRAM...
 	shift
 	rm -rf "$job" && mkdir -p "$job" &&
 	for program in "$@"; do
-		echo "$tests/${program%_32}_32"
+		path_of "${program%_32}_32"
 	done >"$job/tests" &&
 	put_kernel i386 "$job" && cp "$job/init" "$job/run"
 }
 
 export TIMEOUT="${TIMEOUT:-900}"
 # shellcheck disable=SC2046 # a list
-set -- $(programs i386 $(kselftest_programs | grep -v _32))
+set -- $(programs i386 $(all_programs | grep -v _32))
 group=i386
 check 'i386: there is a job for its guest' programs_32 "$logs/i386" "$@"
 check 'i386: the guest boots and runs the kselftest' "$top/scripts/boot" -d 512 "$logs/i386"

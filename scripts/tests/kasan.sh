@@ -5,4 +5,4 @@
 kernels kasan
 # A guest with KASAN takes several times as long for everything
 export TIMEOUT="${TIMEOUT:-5400}"
-passes_kselftest kasan kasan "$(kselftest_programs)" -c 4
+passes_kselftest kasan kasan "$(all_programs)" -c 4

@@ -93,7 +93,7 @@ lttng_fix_alone() (
 lttng_guest() {
 	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/demo.c" &&
 	guest guest "$logs/lttng" -d 512 <<EOF
-$top/scripts/guest/lttng /job $lttng/guest/modules $logs/lttng-demo $tests/trap_events $tests/pagefault_outcome
+$top/scripts/guest/lttng /job $lttng/guest/modules $logs/lttng-demo $kselftests/trap_events $kselftests/pagefault_outcome
 EOF
 	cat "$logs/lttng/lttng"
 	[ "$(cat "$logs/lttng/lost")" = 0 ] && ! grep -i 'discarded' "$logs/lttng/lttng"

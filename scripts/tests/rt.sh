@@ -4,4 +4,4 @@
 
 kernels rt
 export TIMEOUT="${TIMEOUT:-1800}"
-passes_kselftest rt rt "$(kselftest_programs)" -c 4
+passes_kselftest rt rt "$(all_programs)" -c 4

@@ -5,5 +5,5 @@
 kernels guest
 export TIMEOUT="${TIMEOUT:-1800}"
 for cpus in 1 2 4; do
-	passes_kselftest "smp$cpus" guest "$(kselftest_programs)" -c "$cpus"
+	passes_kselftest "smp$cpus" guest "$(all_programs)" -c "$cpus"
 done

@@ -1,37 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the tests of the trap trace events share: see common.c */
+/* What the tests of the trap and page fault trace events share: see common.c */
 #ifndef TRAP_COMMON_H
 #define TRAP_COMMON_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include <ucontext.h>
+#include <linux/perf_event.h>
 
 #include "kselftest.h"
 
 #define TRACING		"/sys/kernel/tracing"
-#define RAISE_FILE	"/sys/kernel/debug/x86_trap_test/raise"
-#define PROBE_FILE	"/sys/kernel/debug/x86_trap_test/probe"
-#define NO_TRAP_TEST	"the module trap_test is not loaded"
 #define SUPPRESSED	"/sys/kernel/debug/x86/trap_suppressed"
 
 /* Numbers of vectors, SDM volume 3, "Exception and Interrupt Reference" */
-#define DE	0
-#define DB	1
-#define NMI	2
 #define BP	3
-#define UD	6
-#define NM	7
-#define GP	13
 #define PF	14
-#define MC	18
-#define CP	21
-#define IRET	32
 
-/* An instruction pointer as printed: a number, or a symbol of the kernel */
-#define IP_SIZE		160
+#define IP_SIZE		160	/* a number as printed, or a symbol of the kernel */
 
+/* A record of the trap events */
 struct event {
 	unsigned int vector, error_code;
 	char name[16];
@@ -40,50 +31,80 @@ struct event {
 	int cpu;
 };
 
-/* A record of the pagefault events; what it does not have is 0 */
-struct pagefault {
-	char event[16], outcome[16], mode[8], ip[IP_SIZE];
-	unsigned long long address, error_code, duration;
-	unsigned int flags, vm_fault, fault_flags;
-	int signo, si_code, tgid;
-};
-
-struct kernel_trap {
-	unsigned int error_code;
+/* What the trace of a CPU has to hold: entries and exits in turn */
+struct expect_traps {
+	unsigned int vector, error_code;
+	const char *name;
+	bool user;
 	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
+	int rounds;
 };
 
+/* Files */
 __printf(3, 4) int put(const char *dir, const char *file, const char *fmt, ...);
-__printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);
 char *get(const char *dir, const char *file);
 void must(int ret, const char *what);
 
+/* Tracing */
 const char *make_instance(const char *name);
-void remove_instance(const char *instance);
 void trace_on(const char *instance, const char *filter);
 void trace_off(const char *instance);
 FILE *open_trace(const char *instance, int cpu);
 bool next_event(FILE *f, struct event *e);
-bool next_pagefault(FILE *f, struct pagefault *r);
-unsigned long buffer_stat(const char *instance, const char *name);
-
+bool traps_match(const char *instance, const struct expect_traps *x, int cpu);
 unsigned long suppressed(void);
-bool read_kernel_trap(unsigned int vector, struct kernel_trap *t);
-int raise_in_kernel(unsigned int vector);
-bool warnings_panic(void);
+
+/* The kernel and perf */
+bool kernel_of_64_bit(void);
 uint64_t kernel_symbol(const char *name);
+int event_id(const char *event);
+int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu);
 int breakpoint(uint64_t address, bool kernel);
 
-void start(void);
+/* Processes and memory */
+void start(const char *event);
 pid_t must_fork(void);
 void pin(int cpu);
 int cpus(void);
 char *new_pages(size_t size);
-int wait_for_pages(void *p, size_t size);
-int open_monitor(void);
-void restore_interrupts(void);
-bool monitor_command(int fd, const char *fmt, ...) __printf(2, 3);
-bool on_qemu_monitor(const char *fmt, ...) __printf(1, 2);
-bool machine_check_from_qemu(void);
+
+/*
+ * Traps in user mode
+ *
+ * RAISE() notes where its instruction traps, which is at @insn, and where to go on,
+ * which is at @after. The signal handler of skip_traps() goes there.
+ */
+extern __thread unsigned long trap_ip, resume_ip;
+extern __thread sig_atomic_t trap_signals;
+extern __thread siginfo_t trap_info;
+extern bool (*before_skip)(int signo, ucontext_t *context);
+
+#ifdef __x86_64__
+#define REG_IP		REG_RIP
+#define NOTE_LABELS	"lea 1f(%%rip), %%rax; mov %%rax, %[ip];"	\
+			"lea 2f(%%rip), %%rax; mov %%rax, %[resume];"
+#define CLOBBERED	"rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
+#define SP		"%%rsp"
+#define CX		"%%rcx"
+#else
+#define REG_IP		REG_EIP
+#define NOTE_LABELS	"movl $1f, %[ip]; movl $2f, %[resume];"
+#define CLOBBERED	"eax", "ecx", "edx", "xmm0", "xmm1", "memory", "cc"
+#define SP		"%%esp"
+#define CX		"%%ecx"
+#endif
+
+/* "D" holds @arg, which is %[at] */
+#define RAISE(before, insn, after, arg, ...) ({					\
+	asm volatile(NOTE_LABELS before "; 1: " insn "; 2: " after		\
+		     : [ip] "=m" (trap_ip), [resume] "=m" (resume_ip)		\
+		     : [at] "D" (arg), ##__VA_ARGS__ : CLOBBERED);		\
+})
+
+void skip_traps(void);
+void set_up_signal_stack(void);
+void raise_read(void *arg);
+void raise_write(void *arg);
+void raise_jump(void *arg);
 
 #endif

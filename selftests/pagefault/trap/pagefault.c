@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the tests of the page fault trace events share: their records, one access and
+ * what is expected of it, and memory whose faults are slow.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/magic.h>
+#include <linux/userfaultfd.h>
+
+#include "pagefault.h"
+
+const char *fault_instance;
+long page_size;
+
+/* start_pagefaults - Begin a test: with an instance, and with signals skipped */
+void start_pagefaults(const char *name)
+{
+	start("pagefault/pagefault_exit");
+	page_size = sysconf(_SC_PAGESIZE);
+	fault_instance = make_instance(name);
+	skip_traps();
+}
+
+/* The value of "name=" in a record, 0 without one */
+static unsigned long long number(const char *record, const char *name)
+{
+	const char *at = strstr(record, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 0) : 0;
+}
+
+static void word(const char *record, const char *name, char *text, size_t size)
+{
+	const char *at = strstr(record, name);
+
+	snprintf(text, size, "%.*s", at ? (int)strcspn(at + strlen(name), "\n ") : 0,
+		 at ? at + strlen(name) : "");
+}
+
+/* next_pagefault - The next record of the pagefault events */
+bool next_pagefault(FILE *f, struct pagefault *r)
+{
+	char line[512], *at;
+
+	while (fgets(line, sizeof(line), f)) {
+		at = strstr(line, ": pagefault_");
+		if (!at)
+			continue;
+		memset(r, 0, sizeof(*r));
+		at += strlen(": pagefault_");
+		snprintf(r->event, sizeof(r->event), "%.*s", (int)strcspn(at, ":"), at);
+		r->address = number(at, ": address=");
+		r->error_code = number(at, " error_code=");
+		r->fault_flags = number(at, " fault_flags=");
+		r->flags = number(at, " flags=");
+		r->vm_fault = number(at, " vm_fault=");
+		r->signo = number(at, " signo=");
+		r->si_code = number(at, " si_code=");
+		r->tgid = number(at, " tgid=");
+		r->duration = number(at, " duration=");
+		word(at, " ip=", r->ip, sizeof(r->ip));
+		word(at, " mode=", r->mode, sizeof(r->mode));
+		word(at, " outcome=", r->outcome, sizeof(r->outcome));
+		return true;
+	}
+	return false;
+}
+
+/* trace_faults - On these bytes, of the current process or of all */
+void trace_faults(const void *p, size_t size, bool all)
+{
+	unsigned long long first = (unsigned long)p, last = first + size - 1;
+	char pid[64] = "";
+
+	if (!all)
+		snprintf(pid, sizeof(pid), "common_pid == %d && ", getpid());
+	must(put(fault_instance, "trace", " "), "trace");
+	must(put(fault_instance, "events/pagefault/filter",
+		 "%saddress >= 0x%llx && address <= 0x%llx", pid, first, last), "filter");
+	memset(&trap_info, 0, sizeof(trap_info));
+	must(put(fault_instance, "events/pagefault/enable", "1"), "enable");
+}
+
+void trace_end(void)
+{
+	must(put(fault_instance, "events/pagefault/enable", "0"), "disable");
+}
+
+/* fault_matches - Whether an entry or an exit says what is expected of an access to @p */
+bool fault_matches(const struct pagefault *r, const struct expect_fault *x, const void *p)
+{
+	bool good;
+
+	good = r->address == (unsigned long)p && r->error_code == x->error_code &&
+	       !strcmp(r->mode, x->kernel ? "kernel" : "user") &&
+	       (x->kernel || strtoull(r->ip, NULL, 0) == trap_ip);
+	if (!strcmp(r->event, "exit"))
+		good &= !strcmp(r->outcome, x->outcome) && r->duration &&
+			r->duration >= x->min_ns && r->signo == trap_info.si_signo &&
+			r->si_code == trap_info.si_code &&
+			(r->flags | x->flags_either) == (x->flags | x->flags_either) &&
+			(r->vm_fault | x->vm_fault_either) == (x->vm_fault | x->vm_fault_either);
+	else
+		good &= !strcmp(r->event, "entry");
+	if (!good)
+		ksft_print_msg("%s, %s at 0x%llx: 0x%llx, %s, %d, %d, 0x%x, 0x%x, %llu ns, %s\n",
+			       r->event, r->mode, r->address, r->error_code, r->outcome, r->signo,
+			       r->si_code, r->flags, r->vm_fault, r->duration, r->ip);
+	return good;
+}
+
+/* faults_match - Whether the trace has an entry and its exit, as expected, and no others */
+bool faults_match(const struct expect_fault *x, const void *p)
+{
+	int entries = 0, exits = 0, wrong = 0;
+	struct pagefault r, entry = { };
+	bool good;
+	FILE *f;
+
+	f = open_trace(fault_instance, -1);
+	while (next_pagefault(f, &r)) {
+		wrong += !fault_matches(&r, x, p);
+		if (!strcmp(r.event, "entry")) {
+			entries++;
+			entry = r;
+		} else {
+			exits++;
+			/* Even if the context goes on elsewhere */
+			wrong += !*r.ip || strcmp(r.ip, entry.ip);
+		}
+	}
+	fclose(f);
+
+	good = entries == 1 && exits == 1 && !wrong;
+	if (!good)
+		ksft_print_msg("%d entries, %d exits, %d wrong; at %p from 0x%lx\n",
+			       entries, exits, wrong, p, trap_ip);
+	if (trap_info.si_signo != x->signo ||
+	    (x->signo && (trap_info.si_code != x->code ||
+			  (trap_info.si_addr != p && !x->elsewhere)))) {
+		ksft_print_msg("signal %d, code %d, address %p\n", trap_info.si_signo,
+			       trap_info.si_code, trap_info.si_addr);
+		good = false;
+	}
+	return good;
+}
+
+/* The kernel reads a byte: false if it cannot */
+static bool kernel_reads(const void *p)
+{
+	int fds[2];
+	bool done;
+
+	if (pipe(fds))
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	done = write(fds[1], p, 1) == 1;
+	close(fds[0]);
+	close(fds[1]);
+	return done;
+}
+
+/* access_is - One access, from one instruction, and what it is to look like */
+bool access_is(void *p, enum how how, const struct expect_fault *x)
+{
+	bool good = true;
+
+	trace_faults(p, 1, false);
+	if (how == READ_IT)
+		raise_read(p);
+	else if (how == WRITE_IT)
+		raise_write(p);
+	else if (how == JUMP_TO_IT)
+		raise_jump(p);
+	else
+		good = kernel_reads(p) == !!strcmp(x->outcome, "FIXUP");
+	trace_end();
+	return faults_match(x, p) && good;
+}
+
+char *must_map(int flags, int fd, size_t size)
+{
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	return p;
+}
+
+/* new_file - A file that is gone when it is closed; -1 if $TMPDIR is not on a disk */
+int new_file(off_t pages)
+{
+	const char *dir = getenv("TMPDIR");
+	static char *zeroes;
+	char path[256];
+	struct statfs s;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/pagefault.XXXXXX", dir ? dir : ".");
+	fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	unlink(path);
+	if (fstatfs(fd, &s) || s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC ||
+	    s.f_type == OVERLAYFS_SUPER_MAGIC || s.f_type == V9FS_MAGIC) {
+		close(fd);
+		return -1;
+	}
+	if (!zeroes)
+		zeroes = calloc(1, page_size);
+	for (off_t i = 0; i < pages; i++)
+		if (write(fd, zeroes, page_size) != page_size)
+			ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
+	fsync(fd);
+	return fd;
+}
+
+/* drop_cache - So that the next access has to read the disk */
+void drop_cache(int fd)
+{
+	fsync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* wait_for_pages - Memory whose faults wait until served; -1 without userfaultfd */
+int wait_for_pages(void *p, size_t size)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.range = { (unsigned long)p, size }, .mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd >= 0 && (ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}

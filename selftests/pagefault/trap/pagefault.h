@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the tests of the page fault trace events share: see pagefault.c */
+#ifndef TRAP_PAGEFAULT_H
+#define TRAP_PAGEFAULT_H
+
+#include "common.h"
+
+/* Bits of the page fault error code, SDM volume 3, "Page-Fault Exceptions" */
+#define PROT		0x1
+#define WRITE		0x2
+#define USER		0x4
+#define INSTR		0x10
+
+/* enum pagefault_flags */
+#define ANON		0x1
+#define FILE_BACKED	0x2
+#define SHMEM		0x4
+#define COW		0x10
+#define RETRIED_VMA	0x40
+#define RETRIED_MMAP	0x80
+
+/* enum vm_fault_reason */
+#define VM_FAULT_SIGBUS		0x2
+#define VM_FAULT_SIGSEGV	0x40
+#define VM_FAULT_RETRY		0x400
+#define VM_FAULT_DONE_COW	0x1000
+#define VM_FAULT_COMPLETED	0x4000
+
+#define FAULT_FLAG_REMOTE	0x80
+
+/* A record of the pagefault events; what it does not have is 0 */
+struct pagefault {
+	char event[16], outcome[16], mode[8], ip[IP_SIZE];
+	unsigned long long address, error_code, duration;
+	unsigned int flags, vm_fault, fault_flags;
+	int signo, si_code, tgid;
+};
+
+/* What the record of a fault says. The bits of an @either may differ */
+struct expect_fault {
+	const char *outcome;
+	unsigned int error_code;
+	unsigned int flags, flags_either;
+	unsigned int vm_fault, vm_fault_either;
+	bool kernel;			/* the fault was in kernel mode */
+	int signo, code;		/* the signal that it sent */
+	bool elsewhere;			/* ... with another si_addr than the fault's */
+	unsigned long long min_ns;
+};
+
+enum how { READ_IT, WRITE_IT, JUMP_TO_IT, KERNEL_READ };
+
+extern const char *fault_instance;
+extern long page_size;
+
+void start_pagefaults(const char *name);
+bool next_pagefault(FILE *f, struct pagefault *r);
+void trace_faults(const void *p, size_t size, bool all);
+void trace_end(void);
+bool fault_matches(const struct pagefault *r, const struct expect_fault *x, const void *p);
+bool faults_match(const struct expect_fault *x, const void *p);
+bool access_is(void *p, enum how how, const struct expect_fault *x);
+
+char *must_map(int flags, int fd, size_t size);
+int new_file(off_t pages);
+void drop_cache(int fd);
+int wait_for_pages(void *p, size_t size);
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test what the pagefault trace events say: bring about the ways in which a page
+ * fault can end, and compare the one record of it with what is known otherwise:
+ * address, instruction, signal, what getrusage() counts, how long it was held.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/userfaultfd.h>
+
+#include "pagefault.h"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL	102
+#endif
+
+#define HOLD_MS		200
+#define FILE_PAGES	64
+
+static const char *why;		/* a set_up() that returns NULL says it here */
+
+/*
+ * One access: the memory for it, and what is expected. A child that holds memory, too,
+ * ends with the test.
+ */
+static pid_t holder;
+
+static char *new_page(void)
+{
+	return new_pages(page_size);
+}
+
+static char *old_page(void)
+{
+	char *p = new_page();
+
+	*p = 1;
+	return p;
+}
+
+static char *in_new_page(void)
+{
+	return new_page() + 8;
+}
+
+static char *zero_page(void)
+{
+	char *p = in_new_page();
+
+	raise_read(p);
+	return p;
+}
+
+static void hold(void)
+{
+	holder = must_fork();
+	while (!holder)
+		pause();
+}
+
+/* A page that waits on another CPU for the LRU lists is not reused */
+static char *page_with_fork(void)
+{
+	char *p;
+
+	pin(0);
+	p = old_page();
+	hold();
+	return p;
+}
+
+static void end_holder(void)
+{
+	if (!holder)
+		return;
+	kill(holder, SIGKILL);
+	waitpid(holder, NULL, 0);
+	holder = 0;
+}
+
+static char *page_after_fork(void)
+{
+	char *p = page_with_fork();
+
+	end_holder();
+	return p;
+}
+
+static char *shared_page(void)
+{
+	return must_map(MAP_SHARED | MAP_ANONYMOUS, -1, page_size);
+}
+
+/* A page of a file, which is in the page cache or not; the last one is beyond its end */
+static char *file_page(int flags, bool cached, int at)
+{
+	int fd = new_file(FILE_PAGES);
+	char *p;
+
+	why = "$TMPDIR is not on a disk";
+	if (fd < 0)
+		return NULL;
+	if (!cached)
+		drop_cache(fd);
+	p = must_map(flags, fd, (FILE_PAGES + 1) * page_size);
+	madvise(p, FILE_PAGES * page_size, MADV_RANDOM);
+	close(fd);
+	return p + at * page_size;
+}
+
+static char *private_file(void)
+{
+	return file_page(MAP_PRIVATE, true, 0);
+}
+
+static char *shared_file(void)
+{
+	return file_page(MAP_SHARED, true, 1);
+}
+
+static char *file_on_disk(void)
+{
+	return file_page(MAP_PRIVATE, false, FILE_PAGES / 2);
+}
+
+static char *beyond_file(void)
+{
+	return file_page(MAP_PRIVATE, true, FILE_PAGES);
+}
+
+static char *unmapped(void)
+{
+	char *p = new_pages(page_size);
+
+	munmap(p, page_size);
+	return p;
+}
+
+static char *read_only(void)
+{
+	char *p = old_page();
+
+	mprotect(p, page_size, PROT_READ);
+	return p;
+}
+
+static char *no_access(void)
+{
+	char *p = new_page();
+
+	mprotect(p, page_size, PROT_NONE);
+	return p;
+}
+
+/* The mm refuses, after it was asked */
+static char *guard_region(void)
+{
+	char *p = new_pages(page_size);
+
+	why = "this kernel has none";
+	return madvise(p, page_size, MADV_GUARD_INSTALL) ? NULL : p;
+}
+
+#define ANY	(~0U)
+
+static const struct access {
+	const char *name;
+	char *(*set_up)(void);
+	enum how how;
+	struct expect_fault x;
+} accesses[] = {
+	{ "anonymous memory, first write", in_new_page, WRITE_IT,
+	  { "MINOR", WRITE | USER, ANON } },
+	{ "anonymous memory, first read", in_new_page, READ_IT,
+	  { "MINOR", USER, ANON } },
+	{ "copy-on-write of the zero page", zero_page, WRITE_IT,
+	  { "MINOR", PROT | WRITE | USER, ANON | COW } },
+	{ "copy-on-write after fork()", page_with_fork, WRITE_IT,
+	  { "MINOR", PROT | WRITE | USER, ANON | COW } },
+	{ "reused after fork(), as the child is gone", page_after_fork, WRITE_IT,
+	  { "MINOR", PROT | WRITE | USER, ANON } },
+	{ "shared memory", shared_page, WRITE_IT,
+	  { "MINOR", WRITE | USER, SHMEM, 0, 0, ANY } },
+	{ "file, in the page cache", private_file, READ_IT,
+	  { "MINOR", USER, FILE_BACKED, 0, 0, ANY } },
+	{ "file, private copy", private_file, WRITE_IT,
+	  { "MINOR", WRITE | USER, FILE_BACKED | COW, 0, 0, ~VM_FAULT_DONE_COW } },
+	{ "file, completed without the lock", shared_file, WRITE_IT,
+	  { "MINOR", WRITE | USER, FILE_BACKED, 0, VM_FAULT_COMPLETED, ~VM_FAULT_COMPLETED } },
+	{ "file, from disk", file_on_disk, READ_IT,
+	  { "MAJOR", USER, FILE_BACKED | RETRIED_VMA, 0, 0, ANY } },
+	/* Read by the first call of handle_mm_fault(), copied by the second */
+	{ "file, from disk, private copy", file_on_disk, WRITE_IT,
+	  { "MAJOR", WRITE | USER, FILE_BACKED | COW | RETRIED_VMA, 0, 0, ~VM_FAULT_DONE_COW } },
+	{ "file, from disk, in kernel mode", file_on_disk, KERNEL_READ,
+	  { "MAJOR", 0, FILE_BACKED | RETRIED_MMAP, 0, 0, ANY, .kernel = true } },
+	{ "file, beyond its end", beyond_file, READ_IT,
+	  { "SIGNAL", USER, FILE_BACKED, 0, VM_FAULT_SIGBUS, .signo = SIGBUS,
+	    .code = BUS_ADRERR } },
+	{ "file, beyond its end, in kernel mode", beyond_file, KERNEL_READ,
+	  { "FIXUP", 0, FILE_BACKED, 0, VM_FAULT_SIGBUS, .kernel = true } },
+	{ "exception fixup in kernel mode", unmapped, KERNEL_READ,
+	  { "FIXUP", .kernel = true } },
+	{ "SIGSEGV, no mapping", unmapped, WRITE_IT,
+	  { "SIGNAL", WRITE | USER, .signo = SIGSEGV, .code = SEGV_MAPERR } },
+	{ "SIGSEGV, write to what is read-only", read_only, WRITE_IT,
+	  { "SIGNAL", PROT | WRITE | USER, .signo = SIGSEGV, .code = SEGV_ACCERR } },
+	{ "SIGSEGV, PROT_NONE", no_access, READ_IT,
+	  { "SIGNAL", USER, .signo = SIGSEGV, .code = SEGV_ACCERR } },
+	{ "SIGSEGV, guard region", guard_region, READ_IT,
+	  { "SIGNAL", USER, ANON, 0, VM_FAULT_SIGSEGV, .signo = SIGSEGV, .code = SEGV_MAPERR } },
+};
+
+/* getrusage() counts the fault as what it was */
+static bool counted(const struct rusage *before, const char *outcomes)
+{
+	struct rusage after;
+
+	getrusage(RUSAGE_SELF, &after);
+	return (after.ru_majflt > before->ru_majflt || !strstr(outcomes, "MAJOR")) &&
+	       (after.ru_minflt > before->ru_minflt || !strstr(outcomes, "MINOR"));
+}
+
+static void test_access(const struct access *a)
+{
+	struct expect_fault x = a->x;
+	struct rusage before;
+	char *p = a->set_up();
+
+	if (!p) {
+		ksft_test_result_skip("%s: %s\n", a->name, why);
+		return;
+	}
+	/* A kernel of 32 bit has no lock for each VMA */
+	if (x.flags & RETRIED_VMA && !kernel_of_64_bit())
+		x.flags ^= RETRIED_VMA | RETRIED_MMAP;
+	getrusage(RUSAGE_SELF, &before);
+	ksft_test_result(access_is(p, a->how, &x) && counted(&before, x.outcome), "%s\n", a->name);
+	end_holder();
+}
+
+/*
+ * A page that another thread serves after a while, or a signal that comes instead
+ */
+struct server {
+	int fd, signo;
+	void *p;
+	pthread_t faulter;
+};
+
+static void *serve_page(void *arg)
+{
+	struct server *s = arg;
+	struct uffdio_zeropage zero = { .range = { (unsigned long)s->p, page_size } };
+	struct uffd_msg msg;
+
+	if (read(s->fd, &msg, sizeof(msg)) != sizeof(msg))
+		ksft_exit_fail_msg("userfaultfd: %s\n", strerror(errno));
+	usleep(HOLD_MS * 1000);
+	if (s->signo)
+		pthread_kill(s->faulter, s->signo);
+	else if (ioctl(s->fd, UFFDIO_ZEROPAGE, &zero))
+		ksft_exit_fail_msg("UFFDIO_ZEROPAGE: %s\n", strerror(errno));
+	return NULL;
+}
+
+static void test_held(const char *name, int signo)
+{
+	char *p = new_page();
+	struct server s = {
+		.fd = wait_for_pages(p, page_size), .signo = signo, .p = p,
+		.faulter = pthread_self(),
+	};
+	struct expect_fault x = {
+		"MINOR", USER, ANON | RETRIED_VMA, 0, 0, ANY, .min_ns = HOLD_MS * 1000000ULL,
+	};
+	struct rusage before, after;
+	pthread_t thread;
+	bool good;
+
+	if (s.fd < 0) {
+		ksft_test_result_skip("%s: this kernel has no userfaultfd\n", name);
+		return;
+	}
+	getrusage(RUSAGE_THREAD, &before);
+	trace_faults(p, 1, false);
+	if (pthread_create(&thread, NULL, serve_page, &s))
+		ksft_exit_fail_msg("pthread_create\n");
+	raise_read(p);
+	pthread_join(thread, NULL);
+	trace_end();
+	getrusage(RUSAGE_THREAD, &after);
+
+	/* The signal skipped the access, but it is none of the fault's */
+	good = trap_info.si_signo == signo;
+	memset(&trap_info, 0, sizeof(trap_info));
+	/* getrusage() says whether it is major: if it was the mmap lock */
+	if (signo) {
+		x.outcome = "INTERRUPTED";
+		x.flags_either = RETRIED_VMA | RETRIED_MMAP;
+	} else if (after.ru_majflt > before.ru_majflt) {
+		x.outcome = "MAJOR";
+		x.flags = ANON | RETRIED_MMAP;
+	}
+	ksft_test_result(faults_match(&x, p) && good, "%s\n", name);
+	close(s.fd);
+}
+
+/*
+ * Without registers: get_user_pages() for the memory of a child, which holds it
+ */
+static const struct remote {
+	const char *name;
+	char *(*set_up)(void);
+	unsigned int kind;
+	const char *outcomes;
+} remotes[] = {
+	{ "without registers, minor", new_page, ANON, " MINOR" },
+	{ "without registers, major", file_on_disk, FILE_BACKED, " RETRY MAJOR" },
+	{ "without registers, beyond the end of a file", beyond_file, FILE_BACKED, " FAILED" },
+};
+
+static bool remote_matches(const struct pagefault *r, const struct remote *m, char *p)
+{
+	/* Without memory cgroups, memory of others has no owner */
+	const int tgid = kernel_symbol("mm_update_next_owner") ? holder : 0;
+	const bool retry = !strcmp(r->outcome, "RETRY");
+
+	if (!strcmp(r->event, "noregs") && r->duration && r->address == (unsigned long)p &&
+	    r->tgid == tgid && r->fault_flags & FAULT_FLAG_REMOTE &&
+	    r->flags == (m->kind | (retry ? RETRIED_MMAP : 0)) &&
+	    retry == !!(r->vm_fault & VM_FAULT_RETRY))
+		return true;
+	ksft_print_msg("%s of %d, 0x%x, flags 0x%x, vm_fault 0x%x, %llu ns\n", r->event,
+		       r->tgid, r->fault_flags, r->flags, r->vm_fault, r->duration);
+	return false;
+}
+
+static void test_remote(const struct remote *m)
+{
+	char *p = m->set_up(), byte, found[64] = "";
+	struct iovec local = { &byte, 1 }, remote = { p, 1 };
+	struct rusage before;
+	struct pagefault r;
+	bool good;
+	FILE *f;
+
+	if (!p) {
+		ksft_test_result_skip("%s: %s\n", m->name, why);
+		return;
+	}
+	hold();
+	getrusage(RUSAGE_SELF, &before);
+	trace_faults(p, 1, false);
+	good = process_vm_readv(holder, &local, 1, &remote, 1, 0) ==
+	       (strstr(m->outcomes, "FAILED") ? -1 : 1);
+	trace_end();
+	good &= counted(&before, m->outcomes);
+	f = open_trace(fault_instance, -1);
+	while (next_pagefault(f, &r)) {
+		good &= remote_matches(&r, m, p);
+		snprintf(found + strlen(found), sizeof(found) - strlen(found), " %s", r.outcome);
+	}
+	fclose(f);
+	if (strcmp(found, m->outcomes))
+		ksft_print_msg("%s, and not%s\n", found, m->outcomes);
+	ksft_test_result(good && !strcmp(found, m->outcomes), "%s\n", m->name);
+	end_holder();
+}
+
+int main(void)
+{
+	start_pagefaults("outcome");
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 2);
+	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
+		test_access(&accesses[i]);
+	test_held("held by userfaultfd", 0);
+	test_held("a signal comes first", SIGUSR1);
+	for (size_t i = 0; i < ARRAY_SIZE(remotes); i++)
+		test_remote(&remotes[i]);
+	ksft_finished();
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test the trap_entry and trap_exit trace events: raise each vector that user mode
+ * can raise a known number of times on each CPU, and compare what the trace holds.
+ *
+ * Built for 64 and for 32 bit. The latter is for 32-bit kernels and for the
+ * programs of compatibility mode.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "user_traps.h"
+
+/* How often each is raised on each CPU */
+#define ROUNDS		25
+
+static const char *instance;
+static unsigned long memory;
+
+/* Both events of this process, as far as they are of @vector */
+static void trace_vector(unsigned int vector)
+{
+	char filter[256];
+
+	snprintf(filter, sizeof(filter), "common_pid == %d && vector == %u", getpid(), vector);
+	trace_on(instance, filter);
+}
+
+static bool raise_on_cpu(const struct user_trap *t, int cpu, bool *raised)
+{
+	struct expect_traps x = {
+		.vector = t->vector, .error_code = t->error_code, .name = t->name, .user = true,
+		.rounds = t->vector == PF ? 0 : ROUNDS,
+	};
+	bool matches = false;
+	int n, signals = 0, watch = -1;
+	void *arg = t->argument == NO_PAGE ? NULL : &memory;
+
+	pin(cpu);
+	if (t->argument == WATCHED) {
+		watch = breakpoint((unsigned long)&memory, false);
+		if (watch < 0) {
+			ksft_print_msg("watchpoint: %s\n", strerror(errno));
+			*raised = false;
+			goto out;
+		}
+	}
+	n = raise_user_trap(t, arg);
+	*raised = n || !t->signal;
+	if (n < 0 || !*raised)
+		goto unexpected;
+
+	trace_vector(t->vector);
+	for (int i = 0; i < ROUNDS && n >= 0; i++) {
+		n = raise_user_trap(t, arg);
+		signals += n;
+	}
+	trace_off(instance);
+	if (n < 0)
+		goto unexpected;
+
+	/* No signal is delivered before trap_exit, so nothing moves it */
+	snprintf(x.entry_ip, sizeof(x.entry_ip), "0x%lx", trap_ip);
+	snprintf(x.exit_ip, sizeof(x.exit_ip), "0x%lx", trap_ip);
+	matches = traps_match(instance, &x, cpu) && (!t->signal || signals == ROUNDS);
+unexpected:
+	if (n < 0)
+		ksft_print_msg("unexpected signal: %s\n", strsignal(-n));
+out:
+	if (watch >= 0)
+		close(watch);
+	return matches;
+}
+
+static void test_user_trap(const struct user_trap *t)
+{
+	const char *why = cannot_raise(t);
+	bool matches = true, raised = true;
+
+	for (int cpu = 0; cpu < cpus() && !why && matches; cpu++) {
+		matches = raise_on_cpu(t, cpu, &raised);
+		if (!raised && t->optional)
+			why = "this CPU does not raise it";
+	}
+	if (why)
+		ksft_test_result_skip("user %s, %s: %s\n", t->name, t->what, why);
+	else
+		ksft_test_result(matches, "user %s, %s%s\n", t->name, t->what,
+				 t->vector == PF ? ", has no trap event" : "");
+}
+
+static int count_events(void)
+{
+	struct event e;
+	int n = 0;
+	FILE *f;
+
+	f = open_trace(instance, -1);
+	while (next_event(f, &e))
+		n++;
+	fclose(f);
+	return n;
+}
+
+/* The control: off, and with filters that nothing passes */
+static void test_silence(void)
+{
+	static const char * const filters[] = { "vector == 300", "vector == 3 && user_mode == 0" };
+	int events;
+
+	must(put(instance, "trace", " "), "trace");
+	raise_bp(NULL);
+	events = count_events();
+	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
+		char filter[256];
+
+		snprintf(filter, sizeof(filter), "common_pid == %d && %s", getpid(), filters[i]);
+		trace_on(instance, filter);
+		for (int j = 0; j < ROUNDS; j++)
+			raise_bp(NULL);
+		trace_off(instance);
+		events += count_events();
+	}
+	ksft_test_result(!events, "no event while they are off or filtered\n");
+}
+
+int main(void)
+{
+	start("trap/trap_exit");
+	instance = make_instance("events");
+	set_up_user_traps();
+
+	ksft_set_plan(nr_user_traps + 1);
+	for (size_t i = 0; i < nr_user_traps; i++)
+		test_user_trap(&user_traps[i]);
+	test_silence();
+	ksft_finished();
+}

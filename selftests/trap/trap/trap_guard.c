@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test the recursion guard of the trap trace events: have each kind of probe raise
+ * traps itself, and see that
+ *
+ *  - these nested traps are not traced,
+ *  - each of the others is,
+ *  - the nested ones are counted, at their entry and at their exit.
+ *
+ * The nested trap is a #DB: a breakpoint of perf is set where the probe goes. The
+ * outer traps are INT3s of user mode.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/bpf.h>
+
+#include "common.h"
+#include "user_traps.h"
+
+#define ROUNDS		100
+#define NMIS		10
+
+/* So many calls of a helper keep a BPF program busy for a millisecond or so */
+#define BUSY_CALLS	10000
+
+static const char *instance, *second;
+static char mine[64];		/* the filter for this process */
+static const char * const events[] = { "trap/trap_entry", "trap/trap_exit" };
+static int opened[3];
+
+static void close_all(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(opened); i++) {
+		if (opened[i] > 0)
+			close(opened[i]);
+		opened[i] = 0;
+	}
+}
+
+/*
+ * Kinds of probes: each is set up with 0, or a negative error
+ */
+static int user_stacks(void)
+{
+	return put(instance, "options/userstacktrace", "1");
+}
+
+static void no_user_stacks(void)
+{
+	put(instance, "options/userstacktrace", "0");
+}
+
+/* Then the tracepoint calls one probe after the other */
+static int two_instances(void)
+{
+	trace_on(second, mine);
+	return 0;
+}
+
+static void one_instance(void)
+{
+	trace_off(second);
+}
+
+static int open_event(const char *event, uint64_t sample_type)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .config = event_id(event), .sample_period = 1,
+		.sample_type = sample_type,
+	};
+
+	return perf_open(&attr, 0, -1);
+}
+
+/* Without a ring buffer, perf takes no sample */
+static int open_callchains(const char *event)
+{
+	int fd = open_event(event, PERF_SAMPLE_CALLCHAIN);
+
+	if (fd >= 0 && mmap(NULL, 9 * sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, fd, 0) == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	return fd;
+}
+
+static int callchains(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		opened[i] = open_callchains(events[i]);
+		if (opened[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* A program that calls bpf_ktime_get_ns() so many times */
+static int load_program(int calls)
+{
+	struct bpf_insn *program = calloc(calls + 2, sizeof(*program));
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACEPOINT, .insn_cnt = calls + 2,
+		.insns = (unsigned long)program, .license = (unsigned long)"GPL",
+	};
+	int fd;
+
+	for (int i = 0; i < calls; i++) {
+		program[i].code = BPF_JMP | BPF_CALL;
+		program[i].imm = BPF_FUNC_ktime_get_ns;
+	}
+	program[calls].code = BPF_ALU64 | BPF_MOV | BPF_K;
+	program[calls + 1].code = BPF_JMP | BPF_EXIT;
+	fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	free(program);
+	return fd;
+}
+
+static int attach_program(int calls)
+{
+	opened[2] = load_program(calls);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		opened[i] = open_event(events[i], 0);
+		if (opened[i] < 0 || ioctl(opened[i], PERF_EVENT_IOC_SET_BPF, opened[2]))
+			return -errno;
+	}
+	return 0;
+}
+
+static int bpf_program(void)
+{
+	return attach_program(1);
+}
+
+static const struct probe {
+	const char *name, *symbol;	/* a function that it calls at least once */
+	int (*set_up)(void);
+	void (*tear_down)(void);
+} probes[] = {
+	{ "user stack traces", "stack_trace_save_user", user_stacks, no_user_stacks },
+	{ "two instances", "trace_event_buffer_lock_reserve", two_instances, one_instance },
+	{ "the caller of two probes", "__traceiter_trap_exit", two_instances, one_instance },
+	{ "callchains of perf", "perf_callchain_user", callchains, close_all },
+	{ "BPF programs", "bpf_ktime_get_ns", bpf_program, close_all },
+};
+
+/* Entries and exits of the outer traps, and others */
+struct counts {
+	int entries, exits, others;
+};
+
+static struct counts count(const char *instance)
+{
+	struct counts c = { 0 };
+	struct event e;
+	FILE *f;
+
+	f = open_trace(instance, -1);
+	while (next_event(f, &e)) {
+		if (e.user && e.vector == BP)
+			++*(e.exit ? &c.exits : &c.entries);
+		else if (!c.others++)
+			ksft_print_msg("%s %s at %s\n", e.name, e.exit ? "exit" : "entry", e.ip);
+	}
+	fclose(f);
+	return c;
+}
+
+static void test_probe(const struct probe *p)
+{
+	int fd = breakpoint(kernel_symbol(p->symbol), true), error;
+	unsigned long before;
+	struct counts c;
+	uint64_t hits;
+
+	if (fd < 0) {
+		ksft_test_result_skip("%s: no breakpoint at %s()\n", p->name, p->symbol);
+		return;
+	}
+	error = p->set_up();
+	if (error) {
+		ksft_test_result_skip("%s: %s\n", p->name, strerror(-error));
+		goto out;
+	}
+	before = suppressed();
+	trace_on(instance, mine);
+	for (int i = 0; i < ROUNDS; i++)
+		raise_bp(NULL);
+	trace_off(instance);
+	if (read(fd, &hits, sizeof(hits)) != sizeof(hits))
+		ksft_exit_fail_msg("read: %s\n", strerror(errno));
+	before = suppressed() - before;
+	c = count(instance);
+	ksft_print_msg("%d entries, %d exits, %d others; %llu hits, %lu suppressed\n", c.entries,
+		       c.exits, c.others, (unsigned long long)hits, before);
+	ksft_test_result(c.entries == ROUNDS && c.exits == ROUNDS && !c.others &&
+			 hits >= ROUNDS && before == 2 * hits, "%s\n", p->name);
+out:
+	p->tear_down();
+	close(fd);
+}
+
+/* A child raises INT3s whose probes take their time */
+static void raise_in_child(int ready)
+{
+	pin(1);
+	if (attach_program(BUSY_CALLS))
+		_exit(1);
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		raise_bp(NULL);
+}
+
+/* Is it of a probe, and not of the trap itself: "bpf_...", "bpf_prog_...", "ktime_..." */
+static bool in_program(const struct event *e)
+{
+	return strstr(e->ip, "bpf_") || strstr(e->ip, "ktime_") || strstr(e->ip, "tsc");
+}
+
+/*
+ * An NMI that interrupts a probe is none of its traps. SysRq-l sends one to each CPU
+ * but the one that is asked.
+ */
+static void test_nmi(void)
+{
+	const char *name = "an NMI in a probe";
+	int entries = 0, exits = 0, inside = 0, ready[2], status;
+	unsigned long before = suppressed();
+	char byte;
+	struct event e;
+	pid_t child;
+	FILE *f;
+
+	if (cpus() == 1 || access("/proc/sysrq-trigger", W_OK)) {
+		ksft_test_result_skip("%s: %s\n", name, cpus() == 1 ?
+				      "there is only one CPU" : "no /proc/sysrq-trigger");
+		return;
+	}
+	pin(0);
+	if (pipe(ready))
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	child = must_fork();
+	if (!child)
+		raise_in_child(ready[1]);
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		ksft_test_result_skip("%s: no BPF program\n", name);
+		goto out;
+	}
+	trace_on(instance, "vector == 2");
+	for (int i = 0; i < NMIS; i++) {
+		must(put("/proc", "sysrq-trigger", "l"), "sysrq-trigger");
+		usleep(20000);
+	}
+	trace_off(instance);
+
+	f = open_trace(instance, 1);
+	while (next_event(f, &e)) {
+		++*(e.exit ? &exits : &entries);
+		inside += !e.exit && in_program(&e);
+	}
+	fclose(f);
+	ksft_print_msg("%d NMIs, %d entries, %d exits, %d in a probe, %lu suppressed\n", NMIS,
+		       entries, exits, inside, suppressed() - before);
+	ksft_test_result(entries >= NMIS && exits == entries && inside &&
+			 suppressed() == before, "%s\n", name);
+out:
+	close(ready[0]);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+}
+
+int main(void)
+{
+	start("trap/trap_exit");
+	if (access(SUPPRESSED, R_OK))
+		ksft_exit_fail_msg("no %s\n", SUPPRESSED);
+	instance = make_instance("guard");
+	second = make_instance("second");
+	snprintf(mine, sizeof(mine), "common_pid == %d", getpid());
+	skip_traps();
+	pin(0);
+
+	ksft_set_plan(ARRAY_SIZE(probes) + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(probes); i++)
+		test_probe(&probes[i]);
+	test_nmi();
+	ksft_finished();
+}

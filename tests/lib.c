@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the project's own tests share, on top of the kselftest's common.c: traps in kernel
+ * mode by the module trap_test, more ways to raise them in user mode, a swap file, and
+ * cgroups.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <unistd.h>
+
+#include "lib.h"
+
+void (*before_give_up)(void);
+
+void give_up(const char *fmt, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	ksft_print_msg("%s\n", text);
+	if (before_give_up)
+		before_give_up();
+	_exit(KSFT_FAIL);
+}
+
+/* append - As put(), where a file that is truncated loses what it has: kprobes, triggers */
+int append(const char *dir, const char *file, const char *fmt, ...)
+{
+	char path[256], text[512];
+	va_list args;
+	int fd, len;
+	ssize_t n;
+
+	va_start(args, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	fd = len < (int)sizeof(text) ? open(path, O_WRONLY | O_APPEND) : -1;
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, len);
+	len = n == len ? 0 : n < 0 ? -errno : -EIO;
+	close(fd);
+	return len;
+}
+
+/* remove_instance - Before the end, which would do it, too */
+void remove_instance(const char *instance)
+{
+	must(put(instance, "events/enable", "0"), instance);
+	if (rmdir(instance))
+		ksft_exit_fail_msg("rmdir %s: %s\n", instance, strerror(errno));
+	/* Its place is free again, see make_instance() */
+	*(char *)instance = '\0';
+}
+
+/* buffer_stat - What the stats of the ring buffers say under a name, of all CPUs */
+unsigned long buffer_stat(const char *instance, const char *name)
+{
+	unsigned long sum = 0;
+	char file[64];
+
+	for (int cpu = 0; cpu < cpus(); cpu++) {
+		char *text, *at;
+
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		text = get(instance, file);
+		at = text ? strstr(text, name) : NULL;
+		if (at)
+			sum += strtoul(at + strlen(name), NULL, 10);
+		free(text);
+	}
+	return sum;
+}
+
+/*
+ * touch_stack - Before kernel-mode events are counted
+ *
+ * After a fork(), the kernel's first write of a signal frame is a page fault, in
+ * kernel mode, that no probe has raised
+ */
+void touch_stack(void)
+{
+	char *frame = __builtin_frame_address(0);
+
+	/* To OR with 0 is to write, and leaves all as it is */
+	for (size_t i = 1; i <= 32; i++)
+		asm volatile("orb $0, (%0)" : : "r" (frame - i * 1024) : "memory", "cc");
+}
+
+/* read_kernel_trap - What to expect of a trap that raise_in_kernel() raises */
+bool read_kernel_trap(unsigned int vector, struct kernel_trap *t)
+{
+	unsigned int v;
+	bool found = false;
+	char line[512];
+	FILE *f;
+
+	f = fopen(RAISE_FILE, "r");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = sscanf(line, "%u %x %159[^\t] %159[^\n]", &v, &t->error_code,
+			       t->entry_ip, t->exit_ip) == 4 && v == vector;
+	fclose(f);
+	return found;
+}
+
+int raise_in_kernel(unsigned int vector)
+{
+	return put("/sys/kernel/debug/x86_trap_test", "raise", "%u", vector);
+}
+
+/* attach_probe - To the trap events, until this is closed; -1 without the module */
+int attach_probe(const char *what)
+{
+	int fd = open(PROBE_FILE, O_WRONLY);
+
+	if (fd < 0)
+		return -1;
+	if (write(fd, what, strlen(what)) != (ssize_t)strlen(what)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* warnings_panic - Raising #NM and #CP makes a WARN(), and that may be fatal */
+bool warnings_panic(void)
+{
+	char *text = get("/proc/sys/kernel", "panic_on_warn");
+	bool panics = text && *text != '0';
+
+	free(text);
+	return panics;
+}
+
+/* raise_bp_in_frame - With a frame pointer to @arg: who walks the stack reads there */
+void raise_bp_in_frame(void *arg)
+{
+	RAISE(IN_FRAME("int3"), "", "", arg);
+}
+
+/* find_user_trap - The first one of a vector */
+const struct user_trap *find_user_trap(unsigned int vector)
+{
+	for (size_t i = 0; i < nr_user_traps; i++)
+		if (user_traps[i].vector == vector)
+			return &user_traps[i];
+	ksft_exit_fail_msg("no trap of vector %u\n", vector);
+}
+
+#ifdef __x86_64__
+/*
+ * BOUND exists in 32-bit code only, and 64-bit code gets there by sigreturn(). The code
+ * and what it refers to are at an address below 4 GiB.
+ */
+static struct low {
+	unsigned char bound_ecx[16];
+	int limits[2];
+} *low;
+static __thread ucontext_t before_br;
+
+static void raise_bound(void *arg)
+{
+	(void)arg;
+	trap_ip = (unsigned long)low->bound_ecx;
+	raise(SIGUSR1);
+}
+
+/* From SIGUSR1 to 32-bit code, and from its #BR back */
+static bool go_to_bound(int signo, ucontext_t *uc)
+{
+	greg_t *regs = uc->uc_mcontext.gregs;
+
+	if (!low || trap_ip != (unsigned long)low->bound_ecx)
+		return false;
+	if (signo == SIGUSR1) {
+		before_br = *uc;
+		/* The lowest 16 bits are CS: the kernel's __USER32_CS */
+		regs[REG_CSGSFS] = (regs[REG_CSGSFS] & ~0xffffL) | 0x23;
+		regs[REG_RIP] = trap_ip;
+		regs[REG_RAX] = 5;
+		regs[REG_RCX] = (unsigned long)low->limits;
+		return true;
+	}
+	memcpy(regs, before_br.uc_mcontext.gregs, sizeof(before_br.uc_mcontext.gregs));
+	trap_signals++;
+	return true;
+}
+
+const struct user_trap bound_trap = {
+	5, 0, "#BR", "bound in 32-bit code", raise_bound, SIGSEGV
+};
+
+/* set_up_bound - For bound_trap, which a program of 64 bit has beside its user_traps */
+void set_up_bound(void)
+{
+	low = mmap(NULL, sizeof(*low), PROT_READ | PROT_WRITE | PROT_EXEC,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	if (low == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	memcpy(low->bound_ecx, "\x62\x01", 2);	/* bound %eax, (%ecx) */
+	low->limits[1] = 1;
+	before_skip = go_to_bound;
+}
+#endif
+
+/* plug - Take a CPU online or offline */
+bool plug(int cpu, bool online)
+{
+	char file[32];
+
+	snprintf(file, sizeof(file), "cpu%d/online", cpu);
+	return !put("/sys/devices/system/cpu", file, "%d", online);
+}
+
+/*
+ * make_swap - Swap to a new file in $TMPDIR: 0, or a negative error
+ *
+ * The header is what mkswap(8) writes, and the file has no holes.
+ */
+int make_swap(char *path, size_t path_size, size_t size)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	/* Not from the heap, which would keep it */
+	char *data = new_pages(size);
+	unsigned int *header = (unsigned int *)(data + 1024);
+	int fd, ret = 0;
+
+	snprintf(path, path_size, "%s/tests.swap.%d", getenv("TMPDIR") ?: ".", getpid());
+	header[0] = 1;				/* version */
+	header[1] = size / page - 1;		/* last page */
+	memcpy(data + page - 10, "SWAPSPACE2", 10);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size || fsync(fd) || swapon(path, 0)) {
+		ret = -errno;
+		unlink(path);
+		*path = '\0';
+	}
+	if (fd >= 0)
+		close(fd);
+	munmap(data, size);
+	return ret;
+}
+
+void remove_swap(char *path)
+{
+	if (!*path)
+		return;
+	swapoff(path);
+	unlink(path);
+	*path = '\0';
+}
+
+static char cgroups[PATH_MAX];
+static bool cgroups_mounted;
+
+/* mount_cgroup - Where version 2 is, with its memory controller; NULL if it is not there */
+const char *mount_cgroup(void)
+{
+	struct mntent *m;
+	FILE *mounts;
+
+	mounts = setmntent("/proc/self/mounts", "r");
+	while (mounts && !*cgroups && (m = getmntent(mounts)))
+		if (!strcmp(m->mnt_type, "cgroup2"))
+			snprintf(cgroups, sizeof(cgroups), "%s", m->mnt_dir);
+	if (mounts)
+		endmntent(mounts);
+	if (!*cgroups) {
+		snprintf(cgroups, sizeof(cgroups), "%s/tests.cgroup.%d", getenv("TMPDIR") ?: ".",
+			 getpid());
+		if (mkdir(cgroups, 0700) || mount("none", cgroups, "cgroup2", 0, NULL)) {
+			rmdir(cgroups);
+			*cgroups = '\0';
+			return NULL;
+		}
+		cgroups_mounted = true;
+	}
+	if (!put(cgroups, "cgroup.subtree_control", "+memory"))
+		return cgroups;
+	unmount_cgroup();
+	return NULL;
+}
+
+void unmount_cgroup(void)
+{
+	if (cgroups_mounted) {
+		umount(cgroups);
+		rmdir(cgroups);
+	}
+	cgroups_mounted = false;
+	*cgroups = '\0';
+}
+
+/* make_group - In what mount_cgroup() returned: 0, or a negative error */
+int make_group(char *path, size_t size, const char *name)
+{
+	snprintf(path, size, "%s/tests_%s.%d", cgroups, name, getpid());
+	return mkdir(path, 0700) ? -errno : 0;
+}

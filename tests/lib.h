@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the project's own tests share, on top of the kselftest's common.h: see lib.c */
+#ifndef TESTS_LIB_H
+#define TESTS_LIB_H
+
+#include "common.h"
+#include "pagefault.h"
+#include "user_traps.h"
+
+#define RAISE_FILE	"/sys/kernel/debug/x86_trap_test/raise"
+#define PROBE_FILE	"/sys/kernel/debug/x86_trap_test/probe"
+#define FAULT_FILE	"/sys/kernel/debug/x86_trap_test/fault"
+#define NO_TRAP_TEST	"the module trap_test is not loaded"
+
+/* More vectors, SDM volume 3, "Exception and Interrupt Reference" */
+#define DE	0
+#define DB	1
+#define NMI	2
+#define UD	6
+#define NM	7
+#define GP	13
+#define MC	18
+#define CP	21
+#define IRET	32
+
+/* enum pagefault_outcome, enum pagefault_flags: those that pagefault.h does not need */
+#define OUTCOME_MINOR	0
+#define OUTCOME_FIXUP	6
+#define OUTCOME_SIGNAL	7
+#define HUGETLB		0x8
+#define SWAPIN		0x20
+
+/* With the frame pointer in "D" while this runs, and what is in "S" */
+#ifdef __x86_64__
+#define AT_SI		"(%%rsi)"
+#define IN_FRAME(insn)	"push %%rbp; mov %%rdi, %%rbp; " insn "; pop %%rbp"
+#define SET_TF		"pushfq; orq $0x100, (%%rsp); popfq"
+#define CLEAR_TF	"pushfq; andq $~0x100, (%%rsp); popfq"
+#else
+#define AT_SI		"(%%esi)"
+#define IN_FRAME(insn)	"push %%ebp; mov %%edi, %%ebp; " insn "; pop %%ebp"
+#define SET_TF		"pushfl; orl $0x100, (%%esp); popfl"
+#define CLEAR_TF	"pushfl; andl $~0x100, (%%esp); popfl"
+#endif
+
+/* What the module says of a trap that it raises in kernel mode */
+struct kernel_trap {
+	unsigned int error_code;
+	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
+};
+
+/* A child that has failed says it, and ends; first it does this */
+extern void (*before_give_up)(void);
+__printf(1, 2) _Noreturn void give_up(const char *fmt, ...);
+
+__printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);
+void remove_instance(const char *instance);
+unsigned long buffer_stat(const char *instance, const char *name);
+void touch_stack(void);
+
+bool read_kernel_trap(unsigned int vector, struct kernel_trap *t);
+int raise_in_kernel(unsigned int vector);
+int attach_probe(const char *what);
+bool warnings_panic(void);
+
+void raise_bp_in_frame(void *arg);
+const struct user_trap *find_user_trap(unsigned int vector);
+#ifdef __x86_64__
+extern const struct user_trap bound_trap;
+void set_up_bound(void);
+#endif
+
+bool plug(int cpu, bool online);
+
+int make_swap(char *path, size_t path_size, size_t size);
+void remove_swap(char *path);
+const char *mount_cgroup(void);
+void unmount_cgroup(void);
+int make_group(char *path, size_t size, const char *name);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The monitor of QEMU, if the environment has QEMU_MONITOR: see monitor.c */
+#ifndef TESTS_MONITOR_H
+#define TESTS_MONITOR_H
+
+#include "common.h"
+
+void start_monitor(void);
+void restore_interrupts(void);
+int open_monitor(void);
+bool monitor_command(int fd, const char *fmt, ...) __printf(2, 3);
+bool on_qemu_monitor(const char *fmt, ...) __printf(1, 2);
+bool machine_check_from_qemu(void);
+
+#endif
