@@ -151,7 +151,7 @@ bool warnings_panic(void)
 /* raise_bp_in_frame - With a frame pointer to @arg: who walks the stack reads there */
 void raise_bp_in_frame(void *arg)
 {
-	RAISE(IN_FRAME("int3"), "", "", arg);
+	RAISE(ENTER_FRAME "int3", "", LEAVE_FRAME, arg);
 }
 
 /* find_user_trap - The first one of a vector */

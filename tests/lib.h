@@ -30,15 +30,17 @@
 #define HUGETLB		0x8
 #define SWAPIN		0x20
 
-/* With the frame pointer in "D" while this runs, and what is in "S" */
+/* With the frame pointer in "D" for a while, and what is in "S" */
 #ifdef __x86_64__
 #define AT_SI		"(%%rsi)"
-#define IN_FRAME(insn)	"push %%rbp; mov %%rdi, %%rbp; " insn "; pop %%rbp"
+#define ENTER_FRAME	"push %%rbp; mov %%rdi, %%rbp;"
+#define LEAVE_FRAME	"; pop %%rbp"
 #define SET_TF		"pushfq; orq $0x100, (%%rsp); popfq"
 #define CLEAR_TF	"pushfq; andq $~0x100, (%%rsp); popfq"
 #else
 #define AT_SI		"(%%esi)"
-#define IN_FRAME(insn)	"push %%ebp; mov %%edi, %%ebp; " insn "; pop %%ebp"
+#define ENTER_FRAME	"push %%ebp; mov %%edi, %%ebp;"
+#define LEAVE_FRAME	"; pop %%ebp"
 #define SET_TF		"pushfl; orl $0x100, (%%esp); popfl"
 #define CLEAR_TF	"pushfl; andl $~0x100, (%%esp); popfl"
 #endif
@@ -51,7 +53,7 @@ struct kernel_trap {
 
 /* A child that has failed says it, and ends; first it does this */
 extern void (*before_give_up)(void);
-__printf(1, 2) _Noreturn void give_up(const char *fmt, ...);
+__printf(1, 2) __noreturn void give_up(const char *fmt, ...);
 
 __printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);
 void remove_instance(const char *instance);

@@ -579,7 +579,7 @@ static int count_lines(const char *event)
 /* The frame pointer leads a stack walk to memory without a page */
 static void write_from_frame(char *p, char *frame)
 {
-	asm volatile(IN_FRAME("movb $1, " AT_SI) : : "D" (frame), "S" (p) : "memory");
+	asm volatile(ENTER_FRAME "movb $1, " AT_SI LEAVE_FRAME : : "D" (frame), "S" (p) : "memory");
 }
 
 /*
@@ -589,8 +589,9 @@ static void write_from_frame(char *p, char *frame)
 static void test_nested(void)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS_MIN, .sample_period = 1,
-		.sample_type = PERF_SAMPLE_CALLCHAIN, .exclude_callchain_kernel = 1,
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		.sample_period = 1, .sample_type = PERF_SAMPLE_CALLCHAIN,
+		.exclude_callchain_kernel = 1,
 	};
 	char *p = new_pages(PAGES * page_size), *frame = new_pages(page_size), text[160];
 	int n = 0, wrong = 0, fd;

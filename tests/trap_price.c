@@ -45,36 +45,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <linux/fs.h>
 
-#include "lib.h"
-
-/* How many traps come after another; between two of these batches, memory is emptied */
-#define BATCH		500
-#define AROUND		16		/* pages that a fault maps around it */
-#define MAX_TRAPS	100000
-#define MAX_THREADS	64
-#define WARM_UP		200
-#define BLOCK_DEVICE	"/dev/ram0"
-#define BUFFER_KB	"16384"		/* for a round: what is lost has another price */
-#define SECOND		TRACING "/instances/price"
+#include "trap_price.h"
 
 /* The clock of a guest under icount runs ahead while it waits for the host */
 #define PATIENCE	3600		/* seconds */
 
-static char *memory, *file, *private, *mapped, *unmapped, *frame;
-static size_t page, file_size;
-static int rounds = 5, traps = 20000, block_device = -1, own_memory = -1;
+char *memory, *file, *private, *mapped, *unmapped, *frame;
+size_t page, file_size;
+int rounds = 5, traps = 20000, block_device = -1, own_memory = -1;
 static unsigned int ticks[MAX_TRAPS];
-static char *only;
+char *only;
 
 /*
  * Marks, which do nothing. An emulator that counts what is executed and what is written
@@ -118,394 +104,6 @@ static inline unsigned long long tsc(void)
 	asm volatile("rdtsc" : "=a" (low), "=d" (high) : : "memory");
 	return low | (unsigned long long)high << 32;
 }
-
-/*
- * The kinds of traps
- */
-static void no_trap(long i)
-{
-	(void)i;
-}
-
-static void getppid_control(long i)
-{
-	(void)i;
-	syscall(SYS_getppid);
-}
-
-static void int3(long i)
-{
-	(void)i;
-	raise_bp(NULL);
-}
-
-static void ud2(long i)
-{
-	(void)i;
-	raise_ud(NULL);
-}
-
-static void divide(long i)
-{
-	(void)i;
-	raise_de(NULL);
-}
-
-static void zero_page(long i)
-{
-	raise_read(memory + i * page);
-}
-
-static void first_write(long i)
-{
-	raise_write(memory + i * page);
-}
-
-/* Of a file in the page cache */
-static void page_cache(long i)
-{
-	raise_read(file + i * AROUND * page);
-}
-
-/* The same, but it is not there */
-static void major(long i)
-{
-	raise_read(file + i * page);
-}
-
-/* The kernel writes: its fault is under the mmap lock */
-static void kernel_write(long i)
-{
-	syscall(SYS_clock_getres, CLOCK_MONOTONIC, memory + i * page);
-}
-
-/* The kernel cannot write: its fault is fixed up */
-static void fixup(long i)
-{
-	(void)i;
-	syscall(SYS_clock_getres, CLOCK_MONOTONIC, unmapped);
-}
-
-static void segv(long i)
-{
-	(void)i;
-	raise_read(unmapped);
-}
-
-/* Something is there, but may not be written to */
-static void segv_access(long i)
-{
-	(void)i;
-	raise_write(file);
-}
-
-/* Behind the end of the device */
-static void sigbus(long i)
-{
-	(void)i;
-	raise_read(file + file_size);
-}
-
-/* The mm's own hot paths: what marks in them take while they are off */
-static void private_write(long i)
-{
-	raise_write(private + i * page);
-}
-
-static void get_user_pages(long i)
-{
-	char c;
-
-	if (pread(own_memory, &c, 1, (uintptr_t)(memory + i * page)) != 1)
-		ksft_exit_fail_msg("/proc/self/mem: %s\n", strerror(errno));
-}
-
-static void unmap(long i)
-{
-	munmap(mapped + i * page, page);
-}
-
-static void fork_pages(long i)
-{
-	pid_t child = must_fork();
-
-	(void)i;
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-}
-
-/* With a frame pointer to memory that has no page, or that has one: for stack walks */
-static void walk_fault(long i)
-{
-	(void)i;
-	raise_bp_in_frame(memory);
-}
-
-static void walk_page(long i)
-{
-	(void)i;
-	raise_bp_in_frame(frame);
-}
-
-static void no_memory(void)
-{
-	madvise(memory, BATCH * page, MADV_DONTNEED);
-}
-
-static void no_mapping(void)
-{
-	madvise(file, file_size, MADV_DONTNEED);
-}
-
-/* Nor a page cache; and no read ahead, so each page is a fault */
-static void no_cache(void)
-{
-	no_mapping();
-	posix_fadvise(block_device, 0, 0, POSIX_FADV_DONTNEED);
-}
-
-static void zero_pages(void)
-{
-	no_memory();
-	for (int i = 0; i < BATCH; i++)
-		raise_read(memory + i * page);
-}
-
-static void written_pages(void)
-{
-	no_memory();
-	memset(memory, 1, BATCH * page);
-}
-
-/* A child had them as well: each is written to in its place */
-static void formerly_shared_pages(void)
-{
-	written_pages();
-	fork_pages(0);
-}
-
-/* A child has them as well: each is copied */
-static void shared_pages(void)
-{
-	static pid_t child;
-
-	if (child) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
-	written_pages();
-	child = must_fork();
-	if (child)
-		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		pause();
-}
-
-static void no_private(void)
-{
-	madvise(private, BATCH * page, MADV_DONTNEED);
-}
-
-static void mapped_pages(void)
-{
-	mapped = mmap(mapped, BATCH * page, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	if (mapped == MAP_FAILED)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	memset(mapped, 1, BATCH * page);
-}
-
-#define CONTROL		0x1
-#define SIGNALS		0x2
-#define FAULTS		0x4		/* that the mm resolves */
-#define BAD_FAULTS	0x8
-#define OTHER_FAULTS	0x10		/* if asked for by name only */
-#define WALKS		0x20
-#define PAGE_FAULTS	(FAULTS | BAD_FAULTS | OTHER_FAULTS)
-#define ALL		(CONTROL | SIGNALS | PAGE_FAULTS)
-
-struct kind {
-	const char *name;
-	unsigned int sort;
-	void (*raise)(long i);
-	void (*again)(void);
-	bool file;
-	int share;		/* only one of so many */
-};
-
-static const struct kind kinds[] = {
-	{ "getppid", CONTROL, getppid_control },
-	{ "int3", SIGNALS, int3 },
-	{ "ud2", SIGNALS, ud2 },
-	{ "divide", SIGNALS, divide },
-	{ "zero_page", FAULTS, zero_page, no_memory },
-	{ "first_write", FAULTS, first_write, no_memory },
-	{ "page_cache", FAULTS, page_cache, no_mapping, true },
-	{ "major", FAULTS, major, no_cache, true },
-	{ "segv", BAD_FAULTS, segv },
-	{ "kernel_write", OTHER_FAULTS, kernel_write, no_memory },
-	{ "fixup", OTHER_FAULTS, fixup },
-	{ "segv_access", OTHER_FAULTS, segv_access, NULL, true },
-	{ "sigbus", OTHER_FAULTS, sigbus, NULL, true },
-	{ "zero_write", OTHER_FAULTS, first_write, zero_pages },
-	{ "copy_on_write", OTHER_FAULTS, first_write, shared_pages },
-	{ "reuse", OTHER_FAULTS, first_write, formerly_shared_pages },
-	{ "private_file", OTHER_FAULTS, private_write, no_private, true },
-	{ "get_user_pages", OTHER_FAULTS, get_user_pages, no_memory },
-	{ "munmap", OTHER_FAULTS, unmap, mapped_pages },
-	{ "fork", OTHER_FAULTS, fork_pages, written_pages, false, 100 },
-	{ "walk_fault", WALKS, walk_fault, no_memory },
-	{ "walk_page", WALKS, walk_page },
-};
-
-static const struct kind *find_kind(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (!strcmp(kinds[i].name, name))
-			return &kinds[i];
-	ksft_exit_fail_msg("no kind of trap is called %s\n", name);
-}
-
-static bool asked_for(const struct kind *k)
-{
-	size_t length = strlen(k->name);
-
-	if (!only)
-		return k->sort != OTHER_FAULTS;
-	for (const char *at = only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-		if (!strncmp(at, k->name, length) && (at[length] == ',' || !at[length]))
-			return true;
-	return false;
-}
-
-/*
- * The ways to see them
- */
-#define PAGEFAULT	"events/pagefault/"
-#define EXCEPTIONS	"events/exceptions/page_fault_user/"
-#define DYNAMIC		"dynamic_events"
-#define ENTER		"events/price/enter/enable", "1", "0"
-#define LEAVE		"events/price/leave/enable", "1", "0"
-#define MM		"handle_mm_fault"
-#define MM_ENTER	" " MM " address=$arg2 flags=$arg3:u32"
-#define FORCE		"force_sig_info_to_task"
-#define FORCE_ENTER	" " FORCE " info=$arg1 task=$arg2"
-#define RETURNS		" ret=$retval"
-
-#define MM_LATENCY	"kprobe:" MM " { @since[tid] = nsecs; } "		\
-			"kretprobe:" MM " /@since[tid]/ { "			\
-			"@ns = hist(nsecs - @since[tid]); delete(@since[tid]); }"
-#define EXIT_LATENCY	"tracepoint:pagefault:pagefault_exit { @ns = hist(args->duration); }"
-#define PERF_RECORD	"perf record -q -c 1 -m 4096 -p $PID -o $RECORD -e "
-/* What it has recorded goes into one file, and nothing may have been left out */
-#define LTTNG(probe, event)							\
-	"HOME=/tmp; export HOME; pid=/var/run/lttng/lttng-sessiond.pid; "	\
-	"lttng-sessiond -d --kmod-probes=" probe " && "				\
-	"lttng create --output=$RECORD.lttng && "				\
-	"lttng enable-channel -k --subbuf-size=4M --num-subbuf=8 all && "	\
-	"lttng enable-event -k -c all " event " && "				\
-	"trap 'lttng destroy >$RECORD.said; kill $(cat $pid); "			\
-	"find $RECORD.lttng -type f -exec cat {} + >$RECORD; "			\
-	"while [ -e $pid ]; do sleep 0.1; done; cat $RECORD.said; "		\
-	"! grep -qi discarded $RECORD.said; status=$?; "			\
-	"rm -rf $RECORD.lttng $RECORD.said; exit $status' INT && "		\
-	"lttng start && while :; do sleep 1; done"
-#define LTTNG_CHECK	"modprobe -q lttng-tracer", "no lttng-modules for this kernel"
-
-#define SHARED_LINE	"shared_line"
-
-struct setting {
-	const char *file, *on, *off;	/* below TRACING; off in the opposite order */
-};
-
-struct way {
-	const char *name;
-	unsigned int sorts;
-	const char *tells;
-	struct setting settings[5];
-	const char *program, *command;	/* or what runs beside, by a shell */
-	const char *check, *why;	/* what has to succeed for that */
-};
-
-static const struct way ways[] = {
-	{ "off", ALL, "nothing" },
-	{ SHARED_LINE, 0, "(to see that a store to a line of all CPUs is seen)" },
-	{ "trap", ALL, "each trap: vector, error code, mode, ip; entry and exit",
-	  { { "events/trap/enable", "1", "0" } } },
-	{ "pagefault", CONTROL | PAGE_FAULTS,
-	  "each page fault: address, ip, error code, mode, outcome, signal, duration; when it began",
-	  { { PAGEFAULT "pagefault_entry/enable", "1", "0" },
-	    { PAGEFAULT "pagefault_exit/enable", "1", "0" } } },
-	{ "pagefault_exit", CONTROL | PAGE_FAULTS,
-	  "each page fault: address, ip, error code, mode, outcome, signal, duration",
-	  { { PAGEFAULT "pagefault_exit/enable", "1", "0" } } },
-	{ "all", ALL, "all of these",
-	  { { "events/trap/enable", "1", "0" }, { PAGEFAULT "enable", "1", "0" } } },
-	{ "hist", CONTROL | PAGE_FAULTS, "how many took how long",
-	  { { PAGEFAULT "pagefault_exit/trigger", "hist:keys=duration.log2",
-	      "!hist:keys=duration.log2" } } },
-	{ "hist_outcome", CONTROL | PAGE_FAULTS, "how many took how long, by outcome",
-	  { { PAGEFAULT "pagefault_exit/trigger", "hist:keys=outcome,duration.log2",
-	      "!hist:keys=outcome,duration.log2" } } },
-	{ "pagefault_exit_perf", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
-	  { { PAGEFAULT "pagefault_exit/id" } },
-	  "perf", PERF_RECORD "pagefault:pagefault_exit" },
-	{ "pagefault_exit_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
-	  { { PAGEFAULT "pagefault_exit/id" } },
-	  "bpftrace", "bpftrace -q -e '" EXIT_LATENCY "'" },
-	{ "pagefault_exit_lttng", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
-	  { { PAGEFAULT "pagefault_exit/id" } },
-	  "lttng", LTTNG("pagefault", "pagefault_exit"), LTTNG_CHECK },
-	/*
-	 * A page fault of a stack walk: in a probe that the guard does not know, and in
-	 * one of a trap event. The second instance is for exits, and walks no stack
-	 */
-	{ "walk", WALKS, "(to tell the price of the guard)",
-	  { { PAGEFAULT "pagefault_exit/id" },
-	    { "events/signal/signal_generate/enable", "1", "0" },
-	    { "options/userstacktrace", "1", "0" } } },
-	{ "walk_guarded", WALKS, "(to tell the price of the guard)",
-	  { { "events/trap/trap_entry/enable", "1", "0" },
-	    { "options/userstacktrace", "1", "0" },
-	    { "instances/price/" PAGEFAULT "pagefault_entry/enable", "1", "0" } } },
-	{ "page_fault_user", CONTROL | PAGE_FAULTS, "address, ip, error code",
-	  { { EXCEPTIONS "enable", "1", "0" } } },
-	{ "page_fault_user_hist", CONTROL | PAGE_FAULTS, "how many",
-	  { { EXCEPTIONS "trigger", "hist:keys=error_code", "!hist:keys=error_code" } } },
-	{ "kprobe", CONTROL | FAULTS, "address; not faults that fail before",
-	  { { DYNAMIC, "p:price/enter" MM_ENTER, "-:price/enter" }, { ENTER } } },
-	{ "kretprobe", CONTROL | FAULTS,
-	  "address, duration, VM_FAULT_*; not error code and ip, faults that fail before",
-	  { { DYNAMIC, "p:price/enter" MM_ENTER, "-:price/enter" },
-	    { DYNAMIC, "r:price/leave " MM RETURNS, "-:price/leave" },
-	    { ENTER }, { LEAVE } } },
-	{ "fprobe", CONTROL | FAULTS, "the same",
-	  { { DYNAMIC, "f:price/enter" MM_ENTER, "-:price/enter" },
-	    { DYNAMIC, "f:price/leave " MM "%return" RETURNS, "-:price/leave" },
-	    { ENTER }, { LEAVE } } },
-	{ "function_graph", CONTROL | FAULTS, "duration only",
-	  { { "set_ftrace_filter", MM, "!" MM },
-	    { "current_tracer", "function_graph", "nop" } } },
-	{ "page_fault_user_perf", CONTROL | PAGE_FAULTS, "address, ip, error code",
-	  { { EXCEPTIONS "id" } },
-	  "perf", PERF_RECORD "exceptions:page_fault_user" },
-	{ "kretprobe_bpftrace", CONTROL | FAULTS, "how many took how long",
-	  { { DYNAMIC } }, "bpftrace", "bpftrace -q -e '" MM_LATENCY "'" },
-	{ "lttng", CONTROL | PAGE_FAULTS, "address, ip, some of the error code",
-	  { { EXCEPTIONS "id" } },
-	  "lttng", LTTNG("x86-exceptions", "x86_exceptions_page_fault_user"), LTTNG_CHECK },
-	{ "signal_generate", CONTROL | SIGNALS | BAD_FAULTS,
-	  "signal, si_code; not vector, error code, ip; not traps without a signal",
-	  { { "events/signal/signal_generate/enable", "1", "0" } } },
-	{ "signal_kprobe", CONTROL | SIGNALS | BAD_FAULTS, "that there is a signal",
-	  { { DYNAMIC, "p:price/enter" FORCE_ENTER, "-:price/enter" }, { ENTER } } },
-	{ "signal_kretprobe", CONTROL | SIGNALS | BAD_FAULTS, "the same, and how long it took",
-	  { { DYNAMIC, "p:price/enter" FORCE_ENTER, "-:price/enter" },
-	    { DYNAMIC, "r:price/leave " FORCE RETURNS, "-:price/leave" },
-	    { ENTER }, { LEAVE } } },
-};
 
 static char log_file[PATH_MAX], record[PATH_MAX];
 static pid_t beside;
@@ -988,7 +586,7 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 		turn_off(w, settings_of(w));
 		return;
 	}
-	for (size_t i = 0; !nthreads && !rates && i < ARRAY_SIZE(kinds); i++) {
+	for (size_t i = 0; !nthreads && !rates && i < nr_kinds; i++) {
 		const struct kind *k = &kinds[i];
 
 		if (!(k->sort & w->sorts) || (k->sort != WALKS && !asked_for(k)))
@@ -1068,7 +666,7 @@ static long to_number(const char *text, long most)
 
 static const struct way *find_way(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+	for (size_t i = 0; i < nr_ways; i++)
 		if (!strcmp(ways[i].name, name))
 			return &ways[i];
 	ksft_exit_fail_msg("no way is called %s\n", name);
@@ -1112,11 +710,11 @@ int main(int argc, char **argv)
 		ksft_exit_fail_msg("%s: %s\n", SECOND, strerror(errno));
 	wait_for_clock();
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+	for (size_t i = 0; i < nr_kinds; i++)
 		if (asked_for(&kinds[i]))
 			printf("kind\t%s\t%d\n", kinds[i].name, traps_of(&kinds[i]));
 	if (optind == argc)
-		for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+		for (size_t i = 0; i < nr_ways; i++)
 			take_way(&ways[i], nthreads, rates);
 	for (int i = optind; i < argc; i++)
 		take_way(find_way(argv[i]), nthreads, rates);

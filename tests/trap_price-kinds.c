@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trap_price: the kinds of traps, and the memory that they need */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trap_price.h"
+
+/*
+ * The kinds of traps
+ */
+void no_trap(long i)
+{
+	(void)i;
+}
+
+static void getppid_control(long i)
+{
+	(void)i;
+	syscall(SYS_getppid);
+}
+
+static void int3(long i)
+{
+	(void)i;
+	raise_bp(NULL);
+}
+
+static void ud2(long i)
+{
+	(void)i;
+	raise_ud(NULL);
+}
+
+static void divide(long i)
+{
+	(void)i;
+	raise_de(NULL);
+}
+
+void zero_page(long i)
+{
+	raise_read(memory + i * page);
+}
+
+static void first_write(long i)
+{
+	raise_write(memory + i * page);
+}
+
+/* Of a file in the page cache */
+static void page_cache(long i)
+{
+	raise_read(file + i * AROUND * page);
+}
+
+/* The same, but it is not there */
+void major(long i)
+{
+	raise_read(file + i * page);
+}
+
+/* The kernel writes: its fault is under the mmap lock */
+static void kernel_write(long i)
+{
+	syscall(SYS_clock_getres, CLOCK_MONOTONIC, memory + i * page);
+}
+
+/* The kernel cannot write: its fault is fixed up */
+static void fixup(long i)
+{
+	(void)i;
+	syscall(SYS_clock_getres, CLOCK_MONOTONIC, unmapped);
+}
+
+static void segv(long i)
+{
+	(void)i;
+	raise_read(unmapped);
+}
+
+/* Something is there, but may not be written to */
+static void segv_access(long i)
+{
+	(void)i;
+	raise_write(file);
+}
+
+/* Behind the end of the device */
+static void sigbus(long i)
+{
+	(void)i;
+	raise_read(file + file_size);
+}
+
+/* The mm's own hot paths: what marks in them take while they are off */
+static void private_write(long i)
+{
+	raise_write(private + i * page);
+}
+
+static void get_user_pages(long i)
+{
+	char c;
+
+	if (pread(own_memory, &c, 1, (uintptr_t)(memory + i * page)) != 1)
+		ksft_exit_fail_msg("/proc/self/mem: %s\n", strerror(errno));
+}
+
+static void unmap(long i)
+{
+	munmap(mapped + i * page, page);
+}
+
+static void fork_pages(long i)
+{
+	pid_t child = must_fork();
+
+	(void)i;
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+}
+
+/* With a frame pointer to memory that has no page, or that has one: for stack walks */
+static void walk_fault(long i)
+{
+	(void)i;
+	raise_bp_in_frame(memory);
+}
+
+static void walk_page(long i)
+{
+	(void)i;
+	raise_bp_in_frame(frame);
+}
+
+void no_memory(void)
+{
+	madvise(memory, BATCH * page, MADV_DONTNEED);
+}
+
+static void no_mapping(void)
+{
+	madvise(file, file_size, MADV_DONTNEED);
+}
+
+/* Nor a page cache; and no read ahead, so each page is a fault */
+static void no_cache(void)
+{
+	no_mapping();
+	posix_fadvise(block_device, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static void zero_pages(void)
+{
+	no_memory();
+	for (int i = 0; i < BATCH; i++)
+		raise_read(memory + i * page);
+}
+
+static void written_pages(void)
+{
+	no_memory();
+	memset(memory, 1, BATCH * page);
+}
+
+/* A child had them as well: each is written to in its place */
+static void formerly_shared_pages(void)
+{
+	written_pages();
+	fork_pages(0);
+}
+
+/* A child has them as well: each is copied */
+static void shared_pages(void)
+{
+	static pid_t child;
+
+	if (child) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	written_pages();
+	child = must_fork();
+	if (child)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
+static void no_private(void)
+{
+	madvise(private, BATCH * page, MADV_DONTNEED);
+}
+
+static void mapped_pages(void)
+{
+	mapped = mmap(mapped, BATCH * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (mapped == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	memset(mapped, 1, BATCH * page);
+}
+
+const struct kind kinds[] = {
+	{ "getppid", CONTROL, getppid_control },
+	{ "int3", SIGNALS, int3 },
+	{ "ud2", SIGNALS, ud2 },
+	{ "divide", SIGNALS, divide },
+	{ "zero_page", FAULTS, zero_page, no_memory },
+	{ "first_write", FAULTS, first_write, no_memory },
+	{ "page_cache", FAULTS, page_cache, no_mapping, true },
+	{ "major", FAULTS, major, no_cache, true },
+	{ "segv", BAD_FAULTS, segv },
+	{ "kernel_write", OTHER_FAULTS, kernel_write, no_memory },
+	{ "fixup", OTHER_FAULTS, fixup },
+	{ "segv_access", OTHER_FAULTS, segv_access, NULL, true },
+	{ "sigbus", OTHER_FAULTS, sigbus, NULL, true },
+	{ "zero_write", OTHER_FAULTS, first_write, zero_pages },
+	{ "copy_on_write", OTHER_FAULTS, first_write, shared_pages },
+	{ "reuse", OTHER_FAULTS, first_write, formerly_shared_pages },
+	{ "private_file", OTHER_FAULTS, private_write, no_private, true },
+	{ "get_user_pages", OTHER_FAULTS, get_user_pages, no_memory },
+	{ "munmap", OTHER_FAULTS, unmap, mapped_pages },
+	{ "fork", OTHER_FAULTS, fork_pages, written_pages, false, 100 },
+	{ "walk_fault", WALKS, walk_fault, no_memory },
+	{ "walk_page", WALKS, walk_page },
+};
+
+const size_t nr_kinds = ARRAY_SIZE(kinds);
+
+const struct kind *find_kind(const char *name)
+{
+	for (size_t i = 0; i < nr_kinds; i++)
+		if (!strcmp(kinds[i].name, name))
+			return &kinds[i];
+	ksft_exit_fail_msg("no kind of trap is called %s\n", name);
+}
+
+bool asked_for(const struct kind *k)
+{
+	size_t length = strlen(k->name);
+
+	if (!only)
+		return k->sort != OTHER_FAULTS;
+	for (const char *at = only; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, k->name, length) && (at[length] == ',' || !at[length]))
+			return true;
+	return false;
+}

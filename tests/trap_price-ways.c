@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trap_price: the ways to see a trap, and which settings and programs each takes */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+
+#include "trap_price.h"
+
+/*
+ * The ways to see them
+ */
+#define PAGEFAULT	"events/pagefault/"
+#define EXCEPTIONS	"events/exceptions/page_fault_user/"
+#define DYNAMIC		"dynamic_events"
+#define ENTER		"events/price/enter/enable", "1", "0"
+#define LEAVE		"events/price/leave/enable", "1", "0"
+#define MM		"handle_mm_fault"
+#define MM_ENTER	" " MM " address=$arg2 flags=$arg3:u32"
+#define FORCE		"force_sig_info_to_task"
+#define FORCE_ENTER	" " FORCE " info=$arg1 task=$arg2"
+#define RETURNS		" ret=$retval"
+
+#define MM_LATENCY	"kprobe:" MM " { @since[tid] = nsecs; } "		\
+			"kretprobe:" MM " /@since[tid]/ { "			\
+			"@ns = hist(nsecs - @since[tid]); delete(@since[tid]); }"
+#define EXIT_LATENCY	"tracepoint:pagefault:pagefault_exit { @ns = hist(args->duration); }"
+#define PERF_RECORD	"perf record -q -c 1 -m 4096 -p $PID -o $RECORD -e "
+/* What it has recorded goes into one file, and nothing may have been left out */
+#define LTTNG(probe, event)							\
+	"HOME=/tmp; export HOME; pid=/var/run/lttng/lttng-sessiond.pid; "	\
+	"lttng-sessiond -d --kmod-probes=" probe " && "				\
+	"lttng create --output=$RECORD.lttng && "				\
+	"lttng enable-channel -k --subbuf-size=4M --num-subbuf=8 all && "	\
+	"lttng enable-event -k -c all " event " && "				\
+	"trap 'lttng destroy >$RECORD.said; kill $(cat $pid); "			\
+	"find $RECORD.lttng -type f -exec cat {} + >$RECORD; "			\
+	"while [ -e $pid ]; do sleep 0.1; done; cat $RECORD.said; "		\
+	"! grep -qi discarded $RECORD.said; status=$?; "			\
+	"rm -rf $RECORD.lttng $RECORD.said; exit $status' INT && "		\
+	"lttng start && while :; do sleep 1; done"
+#define LTTNG_CHECK	"modprobe -q lttng-tracer", "no lttng-modules for this kernel"
+
+const struct way ways[] = {
+	{ "off", ALL, "nothing" },
+	{ SHARED_LINE, 0, "(to see that a store to a line of all CPUs is seen)" },
+	{ "trap", ALL, "each trap: vector, error code, mode, ip; entry and exit",
+	  { { "events/trap/enable", "1", "0" } } },
+	{ "pagefault", CONTROL | PAGE_FAULTS,
+	  "each page fault: address, ip, error code, mode, outcome, signal, duration; when it began",
+	  { { PAGEFAULT "pagefault_entry/enable", "1", "0" },
+	    { PAGEFAULT "pagefault_exit/enable", "1", "0" } } },
+	{ "pagefault_exit", CONTROL | PAGE_FAULTS,
+	  "each page fault: address, ip, error code, mode, outcome, signal, duration",
+	  { { PAGEFAULT "pagefault_exit/enable", "1", "0" } } },
+	{ "all", ALL, "all of these",
+	  { { "events/trap/enable", "1", "0" }, { PAGEFAULT "enable", "1", "0" } } },
+	{ "hist", CONTROL | PAGE_FAULTS, "how many took how long",
+	  { { PAGEFAULT "pagefault_exit/trigger", "hist:keys=duration.log2",
+	      "!hist:keys=duration.log2" } } },
+	{ "hist_outcome", CONTROL | PAGE_FAULTS, "how many took how long, by outcome",
+	  { { PAGEFAULT "pagefault_exit/trigger", "hist:keys=outcome,duration.log2",
+	      "!hist:keys=outcome,duration.log2" } } },
+	{ "pagefault_exit_perf", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
+	  { { PAGEFAULT "pagefault_exit/id" } },
+	  "perf", PERF_RECORD "pagefault:pagefault_exit" },
+	{ "pagefault_exit_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
+	  { { PAGEFAULT "pagefault_exit/id" } },
+	  "bpftrace", "bpftrace -q -e '" EXIT_LATENCY "'" },
+	{ "pagefault_exit_lttng", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
+	  { { PAGEFAULT "pagefault_exit/id" } },
+	  "lttng", LTTNG("pagefault", "pagefault_exit"), LTTNG_CHECK },
+	/*
+	 * A page fault of a stack walk: in a probe that the guard does not know, and in
+	 * one of a trap event. The second instance is for exits, and walks no stack
+	 */
+	{ "walk", WALKS, "(to tell the price of the guard)",
+	  { { PAGEFAULT "pagefault_exit/id" },
+	    { "events/signal/signal_generate/enable", "1", "0" },
+	    { "options/userstacktrace", "1", "0" } } },
+	{ "walk_guarded", WALKS, "(to tell the price of the guard)",
+	  { { "events/trap/trap_entry/enable", "1", "0" },
+	    { "options/userstacktrace", "1", "0" },
+	    { "instances/price/" PAGEFAULT "pagefault_entry/enable", "1", "0" } } },
+	{ "page_fault_user", CONTROL | PAGE_FAULTS, "address, ip, error code",
+	  { { EXCEPTIONS "enable", "1", "0" } } },
+	{ "page_fault_user_hist", CONTROL | PAGE_FAULTS, "how many",
+	  { { EXCEPTIONS "trigger", "hist:keys=error_code", "!hist:keys=error_code" } } },
+	{ "kprobe", CONTROL | FAULTS, "address; not faults that fail before",
+	  { { DYNAMIC, "p:price/enter" MM_ENTER, "-:price/enter" }, { ENTER } } },
+	{ "kretprobe", CONTROL | FAULTS,
+	  "address, duration, VM_FAULT_*; not error code and ip, faults that fail before",
+	  { { DYNAMIC, "p:price/enter" MM_ENTER, "-:price/enter" },
+	    { DYNAMIC, "r:price/leave " MM RETURNS, "-:price/leave" },
+	    { ENTER }, { LEAVE } } },
+	{ "fprobe", CONTROL | FAULTS, "the same",
+	  { { DYNAMIC, "f:price/enter" MM_ENTER, "-:price/enter" },
+	    { DYNAMIC, "f:price/leave " MM "%return" RETURNS, "-:price/leave" },
+	    { ENTER }, { LEAVE } } },
+	{ "function_graph", CONTROL | FAULTS, "duration only",
+	  { { "set_ftrace_filter", MM, "!" MM },
+	    { "current_tracer", "function_graph", "nop" } } },
+	{ "page_fault_user_perf", CONTROL | PAGE_FAULTS, "address, ip, error code",
+	  { { EXCEPTIONS "id" } },
+	  "perf", PERF_RECORD "exceptions:page_fault_user" },
+	{ "kretprobe_bpftrace", CONTROL | FAULTS, "how many took how long",
+	  { { DYNAMIC } }, "bpftrace", "bpftrace -q -e '" MM_LATENCY "'" },
+	{ "lttng", CONTROL | PAGE_FAULTS, "address, ip, some of the error code",
+	  { { EXCEPTIONS "id" } },
+	  "lttng", LTTNG("x86-exceptions", "x86_exceptions_page_fault_user"), LTTNG_CHECK },
+	{ "signal_generate", CONTROL | SIGNALS | BAD_FAULTS,
+	  "signal, si_code; not vector, error code, ip; not traps without a signal",
+	  { { "events/signal/signal_generate/enable", "1", "0" } } },
+	{ "signal_kprobe", CONTROL | SIGNALS | BAD_FAULTS, "that there is a signal",
+	  { { DYNAMIC, "p:price/enter" FORCE_ENTER, "-:price/enter" }, { ENTER } } },
+	{ "signal_kretprobe", CONTROL | SIGNALS | BAD_FAULTS, "the same, and how long it took",
+	  { { DYNAMIC, "p:price/enter" FORCE_ENTER, "-:price/enter" },
+	    { DYNAMIC, "r:price/leave " FORCE RETURNS, "-:price/leave" },
+	    { ENTER }, { LEAVE } } },
+};
+
+const size_t nr_ways = ARRAY_SIZE(ways);

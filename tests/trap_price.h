@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the parts of trap_price share */
+#ifndef TESTS_TRAP_PRICE_H
+#define TESTS_TRAP_PRICE_H
+
+#include "lib.h"
+
+/* How many traps come after another; between two of these batches, memory is emptied */
+#define BATCH		500
+#define AROUND		16		/* pages that a fault maps around it */
+#define MAX_TRAPS	100000
+#define MAX_THREADS	64
+#define WARM_UP		200
+#define BLOCK_DEVICE	"/dev/ram0"
+#define BUFFER_KB	"16384"		/* for a round: what is lost has another price */
+#define SECOND		TRACING "/instances/price"
+
+#define CONTROL		0x1
+#define SIGNALS		0x2
+#define FAULTS		0x4		/* that the mm resolves */
+#define BAD_FAULTS	0x8
+#define OTHER_FAULTS	0x10		/* if asked for by name only */
+#define WALKS		0x20
+#define PAGE_FAULTS	(FAULTS | BAD_FAULTS | OTHER_FAULTS)
+#define ALL		(CONTROL | SIGNALS | PAGE_FAULTS)
+
+struct kind {
+	const char *name;
+	unsigned int sort;
+	void (*raise)(long i);
+	void (*again)(void);
+	bool file;
+	int share;		/* only one of so many */
+};
+
+#define SHARED_LINE	"shared_line"
+
+struct setting {
+	const char *file, *on, *off;	/* below TRACING; off in the opposite order */
+};
+
+struct way {
+	const char *name;
+	unsigned int sorts;
+	const char *tells;
+	struct setting settings[5];
+	const char *program, *command;	/* or what runs beside, by a shell */
+	const char *check, *why;	/* what has to succeed for that */
+};
+
+/* trap_price.c */
+extern char *memory, *file, *private, *mapped, *unmapped, *frame;
+extern size_t page, file_size;
+extern int rounds, traps, block_device, own_memory;
+extern char *only;
+
+/* trap_price-kinds.c */
+extern const struct kind kinds[];
+extern const size_t nr_kinds;
+void no_trap(long i);
+void zero_page(long i);
+void major(long i);
+void no_memory(void);
+const struct kind *find_kind(const char *name);
+bool asked_for(const struct kind *k);
+
+/* trap_price-ways.c */
+extern const struct way ways[];
+extern const size_t nr_ways;
+
+#endif
