@@ -197,6 +197,7 @@ static void test_vsyscall(void)
 	unsigned long vsyscall = 0xffffffffff600000UL, code = USER | INSTR;
 	char *maps = get("/proc/self", "maps");
 	char *at = maps ? strstr(maps, "[vsyscall]") : NULL;
+	char *nowhere = new_pages(page_size);
 	struct timespec unused[2];
 	bool there = at;
 
@@ -210,6 +211,7 @@ static void test_vsyscall(void)
 		ksft_test_result_skip("vsyscall: this kernel has none\n");
 		ksft_test_result_skip("vsyscall at no entry: this kernel has none\n");
 		ksft_test_result_skip("vsyscall with a bad pointer: this kernel has none\n");
+		ksft_test_result_skip("vsyscall with a pointer to nowhere: this kernel has none\n");
 		return;
 	}
 	ksft_test_result(vsyscall_is(vsyscall, (unsigned long)unused, &(struct expect_fault){
@@ -220,6 +222,11 @@ static void test_vsyscall(void)
 	ksft_test_result(vsyscall_is(vsyscall, -4096UL, &(struct expect_fault){
 		.outcome = "SIGNAL", .error_code = code, .signo = SIGSEGV,
 		.code = SEGV_MAPERR, .elsewhere = true }), "vsyscall with a bad pointer\n");
+	/* Its own fault nests another one, and sends the signal after that has ended */
+	munmap(nowhere, page_size);
+	ksft_test_result(vsyscall_is(vsyscall, (unsigned long)nowhere, &(struct expect_fault){
+		.outcome = "SIGNAL", .error_code = code, .signo = SIGSEGV,
+		.code = SI_KERNEL, .elsewhere = true }), "vsyscall with a pointer to nowhere\n");
 }
 #else
 static void test_vsyscall(void)
@@ -227,6 +234,7 @@ static void test_vsyscall(void)
 	ksft_test_result_skip("vsyscall: this program has 32 bit\n");
 	ksft_test_result_skip("vsyscall at no entry: this program has 32 bit\n");
 	ksft_test_result_skip("vsyscall with a bad pointer: this program has 32 bit\n");
+	ksft_test_result_skip("vsyscall with a pointer to nowhere: this program has 32 bit\n");
 }
 #endif
 
@@ -587,7 +595,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return test_named(argc - 1, argv + 1);
 
-	ksft_set_plan(17);
+	ksft_set_plan(18);
 	test_sysv();
 	test_hugetlb();
 	test_sigsegv();

@@ -509,7 +509,10 @@ static void test_probe(void)
 	ksft_test_result(all_good, "probe: that raises traps\n");
 }
 
-/* An NMI in the probe, and a #GP in the NMI, are not the probe's doing */
+/*
+ * An NMI in the probe, and a #GP in the NMI, are not the probe's doing. A #GP after
+ * the NMI is.
+ */
 static void test_nmi_in_probe(void)
 {
 	int nmis = 0, gps = 0, unbalanced = 0, probed = 0;
@@ -547,7 +550,8 @@ static void test_nmi_in_probe(void)
 	ksft_print_msg("%d NMIs and %d #GPs in %d probes, %lu suppressed\n",
 		       nmis, gps, probed, suppressed() - before);
 	ksft_test_result(probed >= 2 * ROUNDS && nmis == probed &&
-			 gps == probed && !unbalanced && suppressed() == before,
+			 gps == probed && !unbalanced &&
+			 suppressed() - before >= 2UL * probed,
 			 "nmi: in a probe, with a #GP\n");
 }
 

@@ -14,7 +14,7 @@
  * trap_exit trace events, which at each event of the writer's
  *
  *	V		raises vector V
- *	2 V		raises an NMI, whose handler raises vector V
+ *	2 V		raises an NMI, whose handler raises vector V, and then V itself
  *	delay MS	waits for MS milliseconds
  *	oops		oopses, once
  *
@@ -141,6 +141,9 @@ static struct notifier_block trap_test_nb = {
 static DEFINE_PER_CPU(bool, trap_test_nmi_pending);
 static DEFINE_PER_CPU(const struct trap_test *, trap_test_in_nmi);
 
+/* A probe raises the second trap here: should that be traced, it raises no more */
+static DEFINE_PER_CPU(bool, trap_test_after_nmi);
+
 /* Where the last one was taken, for the reader of the file */
 static unsigned long trap_test_nmi_ip;
 
@@ -245,7 +248,8 @@ static void trap_test_probe(void *data, struct pt_regs *regs,
 {
 	/* The NMI is part of what the probe does: leave that alone */
 	if (READ_ONCE(trap_probe_task) != current || vector == X86_TRAP_NMI ||
-	    __this_cpu_read(trap_test_nmi_pending))
+	    __this_cpu_read(trap_test_nmi_pending) ||
+	    __this_cpu_read(trap_test_after_nmi))
 		return;
 
 	if (trap_probe_oops) {
@@ -260,6 +264,11 @@ static void trap_test_probe(void *data, struct pt_regs *regs,
 		__this_cpu_write(trap_test_in_nmi, trap_probe_in_nmi);
 		trap_probe_raise->raise();
 		__this_cpu_write(trap_test_in_nmi, NULL);
+	}
+	if (trap_probe_in_nmi) {
+		__this_cpu_write(trap_test_after_nmi, true);
+		trap_probe_in_nmi->raise();
+		__this_cpu_write(trap_test_after_nmi, false);
 	}
 }
 
