@@ -48,8 +48,8 @@ check:		## the tests for every change: series, builds, boots, kselftests
 check-all:	## all tests there are, which takes hours
 	@scripts/check all
 
-check-selftest:	## seed defects for each part to catch, and see them caught
-	@scripts/check selftest
+check-selftest:	## seed defects in the kernel and for each part, and see them caught
+	@scripts/check defects selftest
 
 check-%:
 	@scripts/check $*

@@ -175,6 +175,23 @@ guest() {
 	"$top/scripts/boot" "$@" "$job"
 }
 
+# exhaust_stack JOB [OPTION OF BOOT...]: the stack runs into its guard page; what the ring
+# buffer held is on the console, with the event of the #DF
+exhaust_stack() {
+	job=$1
+	shift
+	! guest guest "$job" "$@" <<'EOF' || { echo "no panic"; return 1; }
+cd /sys/kernel/tracing
+echo 1 >/proc/sys/kernel/ftrace_dump_on_oops
+echo 'vector == 8' >events/trap/filter
+echo 'trap:*' >set_event
+echo EXHAUST_STACK >/sys/kernel/debug/provoke-crash/DIRECT
+EOF
+	grep -a ': trap_e' "$job/console.log"
+	[ "$(grep -ac ': trap_entry: vector=8(#DF) error_code=0x0 mode=kernel ip=recursive_loop+' "$job/console.log")" = 1 ] &&
+	! grep -aq ': trap_exit: vector=8' "$job/console.log"
+}
+
 # kselftest_programs: what the kselftest runs if asked for no program
 # own_programs: those of ours that need no arguments, and leave the kernel whole
 kselftest_programs() {

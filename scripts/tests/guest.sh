@@ -76,20 +76,6 @@ EOF
 	[ $status = 0 ] && grep -c '^ok ' "$logs/recipes/tap" && console_clean "$logs/recipes/console.log"
 }
 
-# The stack runs into its guard page; what the ring buffer held is on the console
-double_fault() {
-	! guest guest "$logs/df" <<'EOF' || { echo "no panic"; return 1; }
-cd /sys/kernel/tracing
-echo 1 >/proc/sys/kernel/ftrace_dump_on_oops
-echo 'vector == 8' >events/trap/filter
-echo 'trap:*' >set_event
-echo EXHAUST_STACK >/sys/kernel/debug/provoke-crash/DIRECT
-EOF
-	grep -a ': trap_e' "$logs/df/console.log"
-	[ "$(grep -ac ': trap_entry: vector=8(#DF) error_code=0x0 mode=kernel ip=recursive_loop+' "$logs/df/console.log")" = 1 ] &&
-	! grep -aq ': trap_exit: vector=8' "$logs/df/console.log"
-}
-
 # On from before init until after the boot. Then they are off, and trap_input passes.
 at_boot() {
 	guest guest "$logs/at-boot" -a 'trace_event=trap:* trace_buf_size=4M' <<EOF || return 1
@@ -163,7 +149,7 @@ if [ $# != 0 ]; then
 fi
 group=''
 check 'a probe that oopses does not silence its CPU' oops_in_probe
-check '#DF is in the dump of the trace' double_fault
+check '#DF is in the dump of the trace' exhaust_stack "$logs/df"
 check 'trace_event=trap:* on the command line' at_boot
 ! have 'trace-cmd perf bpftrace' 'trace-cmd, perf and bpftrace show the events' ||
 	check 'trace-cmd, perf and bpftrace show the events' demo_in_tools

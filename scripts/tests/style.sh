@@ -75,6 +75,12 @@ documentation() {
 	done
 }
 
+# The tables of the document are what the scripts and the table of the defects say
+tables_of_testing() {
+	"$top/scripts/testing" | diff "$top/docs/testing.md" - ||
+		{ echo 'run scripts/testing --update'; return 1; }
+}
+
 # A defect that has lost its line would be told by check-selftest alone, which takes
 # hours. Each expression of its sed is to change something
 defects_change_something() {
@@ -129,6 +135,7 @@ done
 check_with "$licences" 'checkpatch --strict on the programs of scripts/ and tests/' checkpatch_programs
 check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
+check 'docs/testing.md has the parts and the defects that there are' tables_of_testing
 check 'SPDX in every file' spdx
 check 'the defects of check-selftest change what they are to change' defects_change_something
 check_with shellcheck shellcheck shell_scripts
