@@ -57,6 +57,7 @@ builds_with_defects() {
 # came of it is in JOB/tap. The program ends when these tests have failed
 run_with() {
 	words=$1 program=$2 job=$3
+	arguments=${2#"${2%% *}"}
 	shift 3
 	case $program in
 	double-fault)
@@ -78,7 +79,7 @@ END
 cat >/tmp/tests <<'TESTS'
 $(printf '%s\n' "$@")
 TESTS
-stdbuf -oL $tests/$program 2>&1 | while IFS= read -r line; do
+stdbuf -oL $(path_of "${program%% *}") $arguments 2>&1 | while IFS= read -r line; do
 	printf '%s\n' "\$line"
 	case \$line in
 	'not ok '*)
