@@ -44,6 +44,9 @@ port() {	# ARCHITECTURE
 	out=$dir/built/port-$1
 	architecture=$1
 	kmake() { make -s -C "$dir/ports" O="$out" LLVM=-19 ARCH="$architecture" "$@"; }
+	added=$(grep -c '^+\([^+]\|$\)' "$hooks/ports/$1.diff")
+	grep "^| $1 | $added |" "$top/docs/ports.md" ||
+		{ echo "docs/ports.md has another number than $added for $1"; return 1; }
 	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$hooks/ports/$1.diff" &&
 	rm -rf "$out" && mkdir -p "$out" && kmake defconfig &&
 	"$src/scripts/config" --file "$out/.config" -e FTRACE -e FUNCTION_TRACER -e WERROR &&
