@@ -27,9 +27,9 @@ help:		## this list
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
-	@echo "  ROUNDS=N, TRAPS=N     bench: how often each is measured, how many traps at a time"
+	@echo "  ROUNDS=N, TRAPS=N     bench: rounds of each measurement, traps in a round"
 	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on that kernel alone"
-	@echo "  FUZZ_SECONDS=N        fuzz: for how long (300), FUZZ_SEED=N as that seed says, FUZZ_KERNEL=NAME (kasan)"
+	@echo "  FUZZ_SECONDS=N        fuzz: duration (300), FUZZ_SEED=N repeats a run, FUZZ_KERNEL=NAME (kasan)"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
 	@echo "  LOADS=N               sample: how often the module is loaded (1000)"
 	@echo "  TRACE_LINES=N         run: how much of the trace to print (default: 200)"
@@ -40,12 +40,12 @@ run:		## boot the patched kernel, run a program there, show its traps
 shell:		## the same guest, with a shell on this terminal
 	@scripts/run shell
 
-# No shell around it, which would not hand a signal on
+# make runs scripts/check itself: a shell in between would not pass a signal on
 check: export TRAP_FAST := 1
 check:		## the tests for every change: series, builds, boots, kselftests
 	@scripts/check fast
 
-check-all:	## all tests there are, which takes hours
+check-all:	## all tests; this takes hours
 	@scripts/check all
 
 check-selftest:	## seed defects in the kernel and for each part, and see them caught
@@ -54,7 +54,7 @@ check-selftest:	## seed defects in the kernel and for each part, and see them ca
 check-%:
 	@scripts/check $*
 
-bench:		## what the events cost, beside other ways to see a trap: into bench/
+bench:		## measure what the events cost, beside other tools, and write bench/
 	@scripts/bench
 
 series:		## make patches/BASE and patches/lttng-modules from the sources

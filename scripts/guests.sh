@@ -22,7 +22,7 @@ build_kernel() {
 	) 8>>"$dir/$1.lock"
 }
 
-# WERROR makes the compiler's and objtool's fatal; the others only say it
+# WERROR makes warnings of the compiler and objtool fatal. This finds those of other tools.
 builds_clean() {	# NAME
 	build_kernel "$1" && [ -s "$dir/$1.log" ] && no_warning "$1"
 }
@@ -30,7 +30,7 @@ no_warning() {	# NAME
 	! cat "$dir/$1.log" "$dir/$1/trap_test.log" 2>/dev/null | grep -i 'warning:'
 }
 
-# code_of_series: of what code make bench has measured something
+# code_of_series: the checksum of the code that make bench measures
 code_of_series() {
 	echo "$(plain_git -C "$src" rev-parse HEAD:arch HEAD:include HEAD:kernel HEAD:mm |
 		cksum | cut -d ' ' -f 1), a checksum of its arch, include, kernel and mm"
@@ -99,7 +99,7 @@ objects_of_base() (
 	kmake -j"$(nproc)" "$@"
 )
 
-# functions OBJECT: by name, without what the compiler puts before or behind that
+# functions OBJECT: their names, without the prefixes and suffixes of the compiler
 functions() {
 	nm "$1" | awk 'NF == 3 && $2 ~ /^[tTwW]$/ {
 		sub(/^__(pfx|cfi)_/, "", $3)
@@ -108,8 +108,8 @@ functions() {
 	}' | sort -u
 }
 
-# inlines_as_base KERNEL BASE: the objects of KERNEL have no function that those of BASE
-# lack, but for the added ones: the compiler has inlined it in BASE
+# inlines_as_base KERNEL BASE: what is inlined in BASE is inlined in KERNEL. So the objects of
+# KERNEL have only the functions of BASE and those that the series adds.
 inlines_as_base() {
 	: >"$logs/functions.more"
 	for object in $hooked_objects; do
@@ -137,8 +137,8 @@ kernels() {
 		{ fail_part "the kselftest is there (log: $logs/$this.kernels)"; exit; }
 }
 
-# kernel_make SRC KERNEL WORDS...: in the folder of that kernel, as scripts/build does it,
-# or the kernel's make would do all of it again
+# kernel_make SRC KERNEL WORDS...: run make in the folder of that kernel, with the settings of
+# scripts/build. With other settings, it would build all again.
 kernel_make() (
 	of=$1 kernel=$2
 	shift 2
@@ -148,8 +148,8 @@ kernel_make() (
 	make -C "$of" O="$dir/$kernel" CC="$(ccache_for "$kernel") gcc" HOSTCC='ccache gcc' -j"$(nproc)" "$@"
 )
 
-# takes_modules KERNEL: let modules be built for ours, which has none of its own: so all
-# that they can use is in vmlinux
+# takes_modules KERNEL: prepare our kernel for external modules. It has no modules of its
+# own, so all exported symbols are in vmlinux.
 takes_modules() {
 	cp "$dir/$1/vmlinux.symvers" "$dir/$1/Module.symvers" &&
 	kernel_make "$src" "$1" modules_prepare
@@ -246,8 +246,8 @@ done >/job/tap 2>&1
 EOF
 }
 
-# passes_kselftest NAME KERNEL PROGRAMS [OPTION OF BOOT...]: these in a guest, as
-# results of NAME
+# passes_kselftest NAME KERNEL PROGRAMS [OPTION OF BOOT...]: run these programs in a guest,
+# and report their results under NAME
 passes_kselftest() {
 	group=$1 kernel=$2 list=$3
 	shift 3
@@ -256,15 +256,15 @@ passes_kselftest() {
 	list=$(programs "$group" $list)
 	[ "$list" ] || return 0
 	# shellcheck disable=SC2086 # a list
-	check "$group: the guest boots and runs the kselftest" \
+	check "$group: the guest boots and runs the test programs" \
 		run_programs "$kernel" "$logs/$group" $list "$@"
 	report "$group" "$logs/$group" "$(echo "$list" | wc -w)"
 	check "$group: no splat on the console" console_clean "$logs/$group/console.log"
 	group=''
 }
 
-# tap FILE: what the programs printed. The kselftest's runner puts "# " before
-# that, and adds results of its own: of those, that a program crashed is not in its TAP
+# tap FILE: what the programs printed. The runner of the kselftest puts "# " before that, and
+# adds a result for each program. Of these, keep only crashes: the TAP does not show them.
 tap() {
 	if grep -q '^# selftests: trap: ' "$1"; then
 		sed -n -e 's/^# //p' -e '/# exit=1$/d' \
@@ -274,8 +274,8 @@ tap() {
 	fi
 }
 
-# What a machine or a program cannot do is known; all else has to be tested
-may_skip='this CPU does not raise it|this kernel has 64 bit|this program has (32|64) bit'
+# The reasons to skip that are known. A test that skips for another reason fails.
+may_skip='this CPU does not raise it|this kernel is 64-bit|this program has (32|64) bit'
 known_skip() {	# KERNEL PROGRAM TEST: REASON
 	case "$2: $3" in
 	*_32:*': no address of the kernel in /proc/kallsyms')
@@ -305,8 +305,8 @@ known_skip() {	# KERNEL PROGRAM TEST: REASON
 	return 1
 }
 
-# results_of JOB: the results in JOB/tap, with the program, go to JOB/results. What was
-# said before the one that failed is in JOB/said, with the number of the line it has there
+# results_of JOB: write the results of JOB/tap to JOB/results, each with its program. JOB/said
+# gets the comments before each failed result, with the number of that result.
 results_of() {
 	tap "$1/tap" >"$1/inner" || : >"$1/inner"
 	: >"$1/said"
@@ -358,8 +358,8 @@ all_there() {
 	[ "$planned" = "$(wc -l <"$1/results")" ]
 }
 
-# Raising #NM and #CP in kernel mode makes a warning each, a busy host makes NMI
-# handlers slow, and nothing else may be there
+# #NM and #CP of kernel mode log a warning each, and a busy host makes NMI handlers slow. No
+# other complaint may be on the console.
 console_clean() {
 	[ -s "$1" ] || { echo "$1 is empty"; return 1; }
 	! grep -aE 'WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)|suspicious RCU|kmemleak: [0-9]+ new|pagealloc: |printk messages dropped' "$1" |

@@ -160,11 +160,8 @@ need_space() {
 		die "$1 has $free MiB free and this needs $2 MiB: make room, or set CACHE= to a folder with room"
 }
 
-# use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled.
-# Not in ccache/: for a day, objects went there that may have another binary in them than
-# what they include.
+# use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled
 use_ccache() {
-	rm -rf "$cache/ccache"
 	CCACHE_DIR=$cache/ccache-2 CCACHE_BASEDIR=$1 CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=5G
 	export CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR CCACHE_MAXSIZE
 }

@@ -36,7 +36,7 @@ void give_up(const char *fmt, ...)
 	_exit(KSFT_FAIL);
 }
 
-/* append - As put(), where a file that is truncated loses what it has: kprobes, triggers */
+/* append - Like put() without O_TRUNC, which removes kprobes and triggers */
 int append(const char *dir, const char *file, const char *fmt, ...)
 {
 	char path[256], text[512];
@@ -57,17 +57,17 @@ int append(const char *dir, const char *file, const char *fmt, ...)
 	return len;
 }
 
-/* remove_instance - Before the end, which would do it, too */
+/* remove_instance - Remove an instance now, and not at exit */
 void remove_instance(const char *instance)
 {
 	must(put(instance, "events/enable", "0"), instance);
 	if (rmdir(instance))
 		ksft_exit_fail_msg("rmdir %s: %s\n", instance, strerror(errno));
-	/* Its place is free again, see make_instance() */
+	/* make_instance() may use this slot again */
 	*(char *)instance = '\0';
 }
 
-/* buffer_stat - What the stats of the ring buffers say under a name, of all CPUs */
+/* buffer_stat - Sum one value of per_cpu/cpuN/stats over all CPUs */
 unsigned long buffer_stat(const char *instance, const char *name)
 {
 	unsigned long sum = 0;
@@ -87,16 +87,16 @@ unsigned long buffer_stat(const char *instance, const char *name)
 }
 
 /*
- * touch_stack - Before kernel-mode events are counted
+ * touch_stack - Call this before kernel-mode events are counted
  *
- * After a fork(), the kernel's first write of a signal frame is a page fault, in
- * kernel mode, that no probe has raised
+ * After a fork(), the kernel's first write of a signal frame is a page fault in
+ * kernel mode. No probe raises it.
  */
 void touch_stack(void)
 {
 	char *frame = __builtin_frame_address(0);
 
-	/* To OR with 0 is to write, and leaves all as it is */
+	/* An OR with 0 writes, and changes nothing */
 	for (size_t i = 1; i <= 32; i++)
 		asm volatile("orb $0, (%0)" : : "r" (frame - i * 1024) : "memory", "cc");
 }
@@ -124,7 +124,7 @@ int raise_in_kernel(unsigned int vector)
 	return put("/sys/kernel/debug/x86_trap_test", "raise", "%u", vector);
 }
 
-/* attach_probe - To the trap events, until this is closed; -1 without the module */
+/* attach_probe - To the trap events, until the fd is closed; -1 if it fails */
 int attach_probe(const char *what)
 {
 	int fd = open(PROBE_FILE, O_WRONLY);
@@ -138,7 +138,7 @@ int attach_probe(const char *what)
 	return fd;
 }
 
-/* warnings_panic - Raising #NM and #CP makes a WARN(), and that may be fatal */
+/* warnings_panic - Whether a WARN() is fatal, as #NM and #CP make one */
 bool warnings_panic(void)
 {
 	char *text = get("/proc/sys/kernel", "panic_on_warn");
@@ -148,7 +148,7 @@ bool warnings_panic(void)
 	return panics;
 }
 
-/* raise_bp_in_frame - With a frame pointer to @arg: who walks the stack reads there */
+/* raise_bp_in_frame - With a frame pointer to @arg, which stack walks read */
 void raise_bp_in_frame(void *arg)
 {
 	RAISE(ENTER_FRAME "int3", "", LEAVE_FRAME, arg);
@@ -206,7 +206,7 @@ const struct user_trap bound_trap = {
 	5, 0, "#BR", "bound in 32-bit code", raise_bound, SIGSEGV
 };
 
-/* set_up_bound - For bound_trap, which a program of 64 bit has beside its user_traps */
+/* set_up_bound - Prepare bound_trap, which only 64-bit programs have */
 void set_up_bound(void)
 {
 	low = mmap(NULL, sizeof(*low), PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -236,7 +236,7 @@ bool plug(int cpu, bool online)
 int make_swap(char *path, size_t path_size, size_t size)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
-	/* Not from the heap, which would keep it */
+	/* From mmap(), as the heap would keep the memory */
 	char *data = new_pages(size);
 	unsigned int *header = (unsigned int *)(data + 1024);
 	int fd, ret = 0;
@@ -269,7 +269,7 @@ void remove_swap(char *path)
 static char cgroups[PATH_MAX];
 static bool cgroups_mounted;
 
-/* mount_cgroup - Where version 2 is, with its memory controller; NULL if it is not there */
+/* mount_cgroup - The mount of cgroup v2 with the memory controller, or NULL */
 const char *mount_cgroup(void)
 {
 	struct mntent *m;
@@ -307,7 +307,7 @@ void unmount_cgroup(void)
 	*cgroups = '\0';
 }
 
-/* make_group - In what mount_cgroup() returned: 0, or a negative error */
+/* make_group - Make a group below mount_cgroup(): 0, or a negative error */
 int make_group(char *path, size_t size, const char *name)
 {
 	snprintf(path, size, "%s/tests_%s.%d", cgroups, name, getpid());

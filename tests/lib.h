@@ -30,7 +30,7 @@
 #define HUGETLB		0x8
 #define SWAPIN		0x20
 
-/* With the frame pointer in "D" for a while, and what is in "S" */
+/* Take "D" as frame pointer for a while; AT_SI is the memory at "S" */
 #ifdef __x86_64__
 #define AT_SI		"(%%rsi)"
 #define ENTER_FRAME	"push %%rbp; mov %%rdi, %%rbp;"
@@ -51,7 +51,7 @@ struct kernel_trap {
 	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
 };
 
-/* A child that has failed says it, and ends; first it does this */
+/* give_up() reports why a child failed, calls this, and exits */
 extern void (*before_give_up)(void);
 __printf(1, 2) __noreturn void give_up(const char *fmt, ...);
 

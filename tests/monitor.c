@@ -13,7 +13,7 @@
 
 #include "monitor.h"
 
-/* Where the interrupts of devices go, before a monitor of QEMU is asked for something */
+/* The affinity of each device interrupt before the monitor is opened */
 static struct interrupt {
 	int number;
 	char *cpus;
@@ -39,7 +39,7 @@ static void save_interrupts(void)
 		closedir(dir);
 }
 
-/* Keep them, the monitor's among them, off CPU 0 */
+/* Keep all of them off CPU 0, the monitor's included */
 static void move_interrupts(void)
 {
 	char file[64];
@@ -53,12 +53,12 @@ static void move_interrupts(void)
 	}
 }
 
-/* restore_interrupts - Let them go where they went before a monitor was opened */
+/* restore_interrupts - Restore the affinities that start_monitor() saved */
 void restore_interrupts(void)
 {
 	char file[64];
 
-	/* Not when a child ends; it may be one that has moved them */
+	/* Only the parent restores them, also those that a child has moved */
 	if (getpid() != interrupts_of)
 		return;
 	interrupts_moved = false;
@@ -140,7 +140,7 @@ int open_monitor(void)
 {
 	int fd = open_qemu_monitor();
 
-	/* Somebody may have said hello before: then this is an error */
+	/* This is an error if an earlier user of the port has sent it */
 	if (fd >= 0)
 		qmp(fd, "qmp_capabilities", "");
 	return fd;
@@ -155,7 +155,7 @@ static bool monitor_vcommand(int fd, const char *fmt, va_list args)
 	return qmp(fd, "human-monitor-command", arguments);
 }
 
-/* monitor_command - Have the monitor of QEMU do a command of its own */
+/* monitor_command - Run a command of QEMU's human monitor */
 bool monitor_command(int fd, const char *fmt, ...)
 {
 	va_list args;
@@ -167,7 +167,7 @@ bool monitor_command(int fd, const char *fmt, ...)
 	return done;
 }
 
-/* on_qemu_monitor - The same, for a single one */
+/* on_qemu_monitor - Open the monitor, run one command, and close it */
 bool on_qemu_monitor(const char *fmt, ...)
 {
 	int fd = open_monitor();
@@ -184,9 +184,9 @@ bool on_qemu_monitor(const char *fmt, ...)
 }
 
 /*
- * Memory that nothing uses: the kernel takes the page out of service. It is in the
- * middle of a free huge page, if there is one, as that is the last to be given to
- * somebody before the error comes.
+ * A page that nothing uses: the kernel takes it out of service. It is in the
+ * middle of a free huge page, if there is one. The allocator uses such a page
+ * last, so it is still free when the error comes.
  */
 static unsigned long long free_page(void)
 {
@@ -224,8 +224,8 @@ static unsigned long long free_page(void)
 
 /*
  * A memory error that the hardware found by itself, "action optional": SDM
- * volume 3, "Interpreting Machine Check Error Codes". On all CPUs, as Intel's
- * do it: the handlers wait for each other.
+ * volume 3, "Interpreting Machine Check Error Codes". It goes to all CPUs, as
+ * on Intel: the handlers wait for each other.
  */
 #define MCI_STATUS	"0xbd000000000000c0"
 #define MCG_STATUS	"0x5"

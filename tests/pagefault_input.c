@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test the pagefault trace events at bad times and with bad input: switched in
- * the middle of a fault, all the time, in a full ring buffer, with filters that
- * make sense and others; and with tasks that do not live to see their page: OOM
- * kill, exit of the process while a thread waits in its fault.
+ * the middle of a fault or all the time, with a full ring buffer, with good and
+ * bad filters. And with tasks that end in a fault: by an OOM kill, or as their
+ * process exits while a thread waits in its fault.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -67,7 +67,7 @@ struct counts {
 	struct pagefault last;
 };
 
-/* What there is; and, unless NULL, how many exits have an outcome but @outcome */
+/* Count the records; @wrong are exits with another outcome than @outcome */
 static struct counts count(const char *outcome)
 {
 	struct counts c = { .shortest = ~0ULL };
@@ -92,7 +92,7 @@ static struct counts count(const char *outcome)
 	return c;
 }
 
-/* After whatever a test has done, each CPU traces each fault, and says how long */
+/* After each test, each CPU still traces each fault, with its duration */
 static bool all_cpus_trace(void)
 {
 	char *p = new_pages(PAGES * page_size), text[160];
@@ -120,7 +120,7 @@ static bool all_cpus_trace(void)
 	return good;
 }
 
-/* Refused, and the filter that was there stays */
+/* Each is refused, and a good filter works afterwards */
 static void test_bad_filters(void)
 {
 	static const char * const filters[] = {
@@ -253,7 +253,7 @@ static void test_format(void)
 	ksft_test_result(good, "format\n");
 }
 
-/* What was lost is counted: the sum is what was raised */
+/* Recorded and lost events together are as many as were raised */
 static void test_full_buffer(void)
 {
 	char *p = new_pages(FLOOD * page_size), text[160];
@@ -361,9 +361,9 @@ static void test_switched_within(const struct switching *w)
 }
 
 /*
- * Switched all the time, while each CPU faults: no outcome is wrong, and no
- * duration. It is not more than the time that all took, and not 0, which is what
- * a start time in the future would give.
+ * Switch the events all the time, while each CPU faults: each outcome and each
+ * duration is right. A duration is less than the time of the whole test, and it
+ * is not 0, which a start in the future would give.
  */
 static void test_toggle(void)
 {
@@ -411,7 +411,7 @@ static void test_toggle(void)
 			 all_cpus_trace(), "switched all the time\n");
 }
 
-/* A cgroup with little memory: the fault that has too much ends in a kill */
+/* A cgroup with little memory: the fault beyond the limit ends in a kill */
 static void test_oom_kill(void)
 {
 	char *p = new_pages(8 * MEMORY_MAX), dir[300] = "", text[64];
@@ -518,7 +518,7 @@ static void test_exit(void)
 			 "%s\n", name);
 }
 
-/* exceptions:page_fault_user is what it was: the same faults, the same fields */
+/* exceptions:page_fault_user is unchanged: the same faults, the same fields */
 static void test_older_event(void)
 {
 	char *p = new_pages(PAGES * page_size), text[160], line[512];

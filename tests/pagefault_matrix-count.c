@@ -55,7 +55,7 @@ int expectations;
  */
 size_t bad_fixups;
 
-/* Nobody is to wait for it */
+/* The other workloads must not wait for this one */
 static void leave(void)
 {
 	ksft_print_msg("of the workload %s\n", workload->name);
@@ -138,7 +138,7 @@ void expect(const char *event, unsigned long least, unsigned long most, const ch
 	struct expected *x = add_expected(event, filter, start, size);
 
 	x->least = least;
-	/* Pages may fault again: reclaimed for others, or to see who uses them */
+	/* A page may fault again: after reclaim, or by NUMA balancing */
 	x->most = together || numa_balancing ? ULONG_MAX : most;
 }
 
@@ -242,7 +242,7 @@ static void time_faults(bool on)
 
 	for (size_t i = 0; i < ARRAY_SIZE(timed_events); i++) {
 		snprintf(file, sizeof(file), "events/%s/trigger", timed_events[i]);
-		/* To open it removes what is there */
+		/* O_TRUNC removes the trigger */
 		must(put(instance, file, "%s", ""), file);
 		if (on)
 			must(put(instance, file, HISTOGRAM, getpid()), file);
@@ -281,7 +281,7 @@ static bool differ(const char *what, unsigned long long a, unsigned long long b)
 	return true;
 }
 
-/* How many of those who count disagree; @missing are the minor faults of this */
+/* How many counters disagree; @missing: minor faults without an event */
 static int disagree(const struct faults *f, long *missing)
 {
 	unsigned long long c[COUNTERS], exits, sum = 0;
@@ -340,7 +340,7 @@ static int disagree(const struct faults *f, long *missing)
 	return wrong;
 }
 
-/* Whether the faults of a task, one after the other, took as long as it ran */
+/* Whether the faults of a sequential task took no longer than it ran */
 static bool within(const struct durations *d, unsigned long long time)
 {
 	unsigned long long counted = 0;
@@ -383,13 +383,13 @@ void work(const struct workload *w, struct result *r)
 	int wrong, dry;
 	long missing;
 
-	/* Not for ever, should a workload wait for what does not come */
+	/* Ends a workload that waits for something that never comes */
 	alarm(300);
 	workload = w;
 	before_give_up = leave;
 	n = together ? w->pages_together : w->pages;
 	want(mlockall(MCL_CURRENT), "mlockall");
-	/* The threads of glibc need the one with 32-bit time */
+	/* The threads of glibc need the futex() with 32-bit time */
 	if (w->kind == THREADS && syscall(SYS_futex, &dry, FUTEX_WAKE_PRIVATE, 1))
 		why = "this kernel has no futex() for threads of this program";
 	else

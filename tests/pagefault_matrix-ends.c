@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagefault_matrix: workloads whose faults wait, end in a signal, or are those of the kernel
+ * pagefault_matrix: workloads whose faults wait or end in a signal, and those
+ * in huge pages, on the stack and in the kernel
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -73,7 +74,7 @@ static void protect(unsigned long address, size_t pages, __u64 mode)
 	want(ioctl(uffd, UFFDIO_WRITEPROTECT, &wp), "UFFDIO_WRITEPROTECT");
 }
 
-/* Half in user mode, by the lock of the VMA, and half in kernel mode, by another */
+/* Half in user mode, by the VMA lock; half in kernel mode, by the mmap lock */
 const char *set_up_missing(void)
 {
 	mem = fresh(n);
@@ -251,7 +252,7 @@ const char *set_up_mprotect(void)
 	return NULL;
 }
 
-/* Pages with a key that allows nothing, first for the kernel, and then for us */
+/* Pages whose key denies access: first the kernel tries, then the program */
 static void change_key(char *address)
 {
 	want(pkey_mprotect(address, page, PROT_READ | PROT_WRITE, 0), "pkey_mprotect");
@@ -343,9 +344,9 @@ const char *set_up_thp(void)
 	mem = (char *)(((unsigned long)mem + huge - 1) & ~(huge - 1));
 	want(madvise(mem, n * huge, MADV_HUGEPAGE), "madvise");
 
-	/* The first time for the page of zeros, if that is huge, or else for all */
+	/* One for a huge zero page, if there is one, and one for the write */
 	first = zero && *zero == '1' ? 2 * n : n;
-	/* Then each small page, should there be no huge ones */
+	/* At most one more for each small page, if there are no huge pages */
 	expect(EXIT_EVENT, first, n + n * (huge / page), MINOR AND ANONYMOUS, mem, n * huge);
 	if (first > n)
 		expect(EXIT_EVENT, n, n * (huge / page), COPIED, mem, n * huge);
@@ -470,7 +471,7 @@ void run_stack(void)
  */
 static char *own;
 
-/* In the memory of a child, and they are the parent's: read, and then copied */
+/* Faults in a child's memory that count for the parent: reads, then copies */
 const char *set_up_remote(void)
 {
 	mem = fresh(n);

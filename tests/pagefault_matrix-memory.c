@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pagefault_matrix: workloads in anonymous memory, huge pages and the stack, in files and in
- * swap
+ * pagefault_matrix: workloads in anonymous memory, in files and in swap
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +41,7 @@ static void read_pages(char *start, size_t pages)
 		read_from(start + i * page);
 }
 
-/* reserve - Addresses for @pages pages, of which nothing is adjacent to others */
+/* reserve - Map @pages pages that touch no other mapping */
 char *reserve(size_t pages, int prot, int flags)
 {
 	char *start = mmap(NULL, (pages + 2) * page, PROT_NONE,
@@ -175,7 +174,7 @@ void run_same(void)
 	run_threads(write_same);
 }
 
-/* Some fault while the mapping is changed, and so cannot have its own lock */
+/* Some fault while the mapping changes: these cannot take the VMA lock */
 #define CHANGES		50
 
 const char *set_up_changing(void)
@@ -339,7 +338,7 @@ const char *set_up_file_cow(void)
 	return why;
 }
 
-/* The file system is told of each page that is to be written */
+/* The file system gets a call for each page that is to be written */
 const char *set_up_file_write(void)
 {
 	const char *why = map_file(PROT_READ | PROT_WRITE, MAP_SHARED);
@@ -379,7 +378,7 @@ const char *set_up_same_file(void)
 {
 	const char *why = set_up_file_major();
 
-	/* That was for one thread */
+	/* set_up_file_major() expects one thread */
 	if (!why)
 		expected[0].most = ULONG_MAX;
 	pthread_barrier_init(&barrier, NULL, ncpus);
@@ -401,7 +400,7 @@ void run_read_same(void)
 	run_threads(read_same);
 }
 
-/* What is read without the page cache, is found by get_user_pages() */
+/* O_DIRECT: get_user_pages() finds the memory to read into */
 static int direct_fd;
 
 const char *set_up_direct(void)
@@ -530,7 +529,7 @@ const char *set_up_swap_shmem(void)
 	return NULL;
 }
 
-/* A memory cgroup of half the size: there is never more than that */
+/* The memory cgroup has half the size, so half of the pages are in swap */
 const char *set_up_pressure(void)
 {
 	if (*no_swap)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Count page faults by the pagefault trace events, and compare with all others
- * who count them: getrusage(), /proc/PID/stat, /proc/vmstat, the exceptions
+ * Count page faults by the pagefault trace events, and compare with all other
+ * counters: getrusage(), /proc/PID/stat, /proc/vmstat, the exceptions
  * events and the software events of perf. All have to agree, to the last fault.
  *
  * The events are counted by counters of perf with filters: nothing gets lost
@@ -9,9 +9,9 @@
  * threads and its children, first alone, and then all workloads at once, while
  * the events of the whole system are counted, too.
  *
- * Not counted are faults of a task that exits, from where perf_event_exit_task()
- * takes its counters away: exit_mm() writes to clear_child_tid and reads the list
- * of robust futexes. That memory is there in all workloads, so nothing faults.
+ * The faults of an exiting task are not counted after perf_event_exit_task()
+ * has removed its counters. exit_mm() then writes to clear_child_tid and reads
+ * the list of robust futexes. All workloads have that memory: nothing faults.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -282,7 +282,7 @@ static void test_all_at_once(void)
 			 "whole system, pgfault of /proc/vmstat\n");
 }
 
-/* Faults that the events miss do not stay hidden, and are as many as they are */
+/* The control: the test notices faults that the events miss, and how many */
 static void test_control(void)
 {
 	const size_t touch_1000 = 1;
@@ -319,7 +319,7 @@ static void clean_up(void)
 	put("/proc/sys/vm", "nr_hugepages", "%lu", hugetlb_before);
 }
 
-/* A memory cgroup of little memory, and another one for what is to be reclaimed */
+/* A cgroup with little memory, and one whose memory is reclaimed */
 static void set_up_groups(void)
 {
 	if (!mount_cgroup()) {
@@ -331,7 +331,7 @@ static void set_up_groups(void)
 	must(put(pressed_group, "memory.max", PRESSED_SIZE), "memory.max");
 }
 
-/* Those of a mapping, the copies of a child, and as many again */
+/* Huge pages for a mapping, for the copies of a child, and as many again */
 static void set_up_hugetlb_pool(void)
 {
 	char *before = get("/proc/sys/vm", "nr_hugepages"), *after;
@@ -349,7 +349,7 @@ static void set_up_hugetlb_pool(void)
 	free(after);
 }
 
-/* Where the kernel begins, and something that is there */
+/* Find where the kernel begins, and an address of its text */
 static void find_kernel(void)
 {
 	char *format = get(TRACING "/events", EXIT_EVENT "/format"), *at;

@@ -77,7 +77,7 @@ struct expected {
 	const char *event;
 	char filter[200];
 	unsigned long least, most;
-	bool more;			/* the one before has to be added */
+	bool more;			/* add the count before this one */
 	int fd;
 	unsigned long long count;
 };

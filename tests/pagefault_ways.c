@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test what the pagefault trace events say of the ways in which a page fault can end that
- * the kselftest's pagefault_outcome leaves out: they change the machine, or need the module
- * trap_test, or are of one architecture only.
+ * Test the pagefault trace events where the kselftest's pagefault_outcome
+ * cannot: these tests change the machine, need the module trap_test, or exist
+ * on x86 only.
  *
- * Those that need another CPU, or leave an oops on the console, are asked for by
- * name: errata93, prefetch, kfence, oops-survived, oops; see pagefault_test.c of
+ * The tests that need another CPU, or leave an oops on the console, run only if
+ * named: errata93, prefetch, kfence, oops-survived, oops; see pagefault_test.c of
  * the module.
  */
 #define _GNU_SOURCE
@@ -48,7 +48,7 @@
 #define HOLD_MS		200
 #define OOMS		5
 
-/* Signals of other instructions than those of RAISE() end there */
+/* Where to go on after a signal that does not come from RAISE() */
 static sigjmp_buf elsewhere;
 static bool may_end;
 
@@ -243,7 +243,7 @@ static void test_hwpoison(void)
 	char *p = new_pages(page_size);
 
 	*p = 1;
-	/* The kernel may tell by a signal at once */
+	/* The kernel may send a signal at once */
 	may_end = true;
 	if (!sigsetjmp(elsewhere, 1) && madvise(p, page_size, MADV_HWPOISON)) {
 		may_end = false;
@@ -256,7 +256,7 @@ static void test_hwpoison(void)
 		.code = BUS_MCEERR_AR, .flags = ANON, .vm_fault = VM_FAULT_HWPOISON });
 }
 
-/* The allocator fails for this task, and so many times */
+/* The allocator fails OOMS times, for this task only */
 static void test_oom(void)
 {
 	const char *dir = "/sys/kernel/debug/fail_page_alloc";
@@ -361,7 +361,7 @@ static void test_moved(void)
 	getrusage(RUSAGE_THREAD, &after);
 	pin(0);
 
-	/* getrusage() says whether it is major: if it was the mmap lock */
+	/* It is major if it was under the mmap lock: getrusage() says so */
 	major = after.ru_majflt > before.ru_majflt;
 	good = faults_match(&(struct expect_fault){
 		.outcome = major ? "MAJOR" : "MINOR", .error_code = USER,
@@ -567,7 +567,7 @@ static void test_oops(void)
 			 "oops: an entry and no exit\n");
 }
 
-/* The faults that the names ask for */
+/* Run the tests that are named */
 static int test_named(int n, char **names)
 {
 	ksft_set_plan(n);

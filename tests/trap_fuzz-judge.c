@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trap_fuzz: what there is before and after, and whether the events agree with the traps */
+/* trap_fuzz: the state before and after, and whether events and traps agree */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "trap_fuzz.h"
 
 /*
- * What is there before and after
+ * Settings, which a round changes and restores
  */
 static struct setting {
 	const char *dir, *file, *value;	/* for the fuzz, if not NULL */
@@ -31,7 +31,7 @@ static struct setting {
 	{ FAIL_PAGE_ALLOC, "ignore-gfp-wait", "N" },
 	{ FAIL_PAGE_ALLOC, "min-order", "0" },
 	{ FAIL_PAGE_ALLOC, "verbose", "0" },
-	/* In a slow guest, all CPUs do not come together within a second */
+	/* In a slow guest, the CPUs need more than a second to meet */
 	{ "/sys/devices/system/machinecheck/machinecheck0", "monarch_timeout", "60000000" },
 };
 
@@ -286,7 +286,7 @@ static bool untraced(unsigned int vector)
 	return vector == PF || vector == MC;
 }
 
-/* The numbers at the begin of the round, to be taken off */
+/* The numbers at the beginning of the round */
 static unsigned long raised_before[2][VECTORS], signals_before[FAULT_SIGNALS];
 static unsigned long suppressed_before;
 
@@ -302,9 +302,9 @@ void remember_raised(void)
 }
 
 /*
- * Whether each entry has its exit. What comes while a kprobe is handled inside another
- * one, as it is on the tracer, is suppressed: a #BP of kernel mode may have one
- * of them only
+ * Whether each entry has its exit. Events are suppressed while a kprobe is
+ * handled inside another one, as for kprobes on the tracer. So a #BP of kernel
+ * mode may have only one of its two events.
  */
 static bool paired(unsigned long entries, unsigned long exits, bool of_kprobe)
 {
@@ -378,7 +378,7 @@ bool watch_agrees(unsigned long *agreed)
 }
 
 /*
- * A number of traps that is known, on all CPUs, with all as it was
+ * A known number of traps, on all CPUs, after all is switched off
  */
 bool counts_exactly(void)
 {
@@ -414,7 +414,7 @@ bool counts_exactly(void)
 	return false;
 }
 
-/* A #DE at each event of some #UD is seen by nobody, and counted twice each */
+/* A probe raises #DE at each event of a #UD: not traced, and counted twice */
 bool guards(unsigned long *counted)
 {
 	int nested = 0, entries = 0, fd;

@@ -52,8 +52,8 @@ static void count_signal(struct thread *me)
 }
 
 /*
- * Raise it: 0 with the one signal that it has, or none; -EOPNOTSUPP if this CPU does
- * not raise it; else it is told
+ * Raise a trap: 0 if it had the expected signal, or none if none is expected;
+ * -EOPNOTSUPP if this CPU does not raise it; else report a failure
  */
 static int raise_one(struct thread *me, const struct user_trap *t, void *arg)
 {
@@ -120,7 +120,7 @@ int raise_user(struct thread *me)
 	return ret;
 }
 
-/* Who walks the stack faults */
+/* A stack walk faults there */
 int raise_in_frame(struct thread *me)
 {
 	static const struct user_trap bp = {
@@ -184,7 +184,7 @@ static const struct access {
 
 #define HUGE_SIZE	(4UL << 20)
 
-/* The address of the kernel, or the lowest that nobody can map: not ours */
+/* An address that we cannot map: of the kernel, or below mmap_min_addr */
 static char *not_ours(enum memory memory)
 {
 	if (memory == UNMAPPED)
@@ -193,7 +193,7 @@ static char *not_ours(enum memory memory)
 	       (char *)(unsigned long)kernel_text : NULL;
 }
 
-/* Make what is mapped to what @memory says: whether that can be */
+/* Turn a mapping into what @memory says; false if this cannot be done */
 static bool prepare_memory(enum memory memory, char *p, size_t size, int *pkey)
 {
 	struct uffdio_register reg = {
@@ -327,7 +327,7 @@ int without_trap(struct thread *me)
 	return 0;
 }
 
-/* Those whose number in kernel mode nobody else adds to */
+/* Vectors that the module raises in kernel mode */
 int raise_kernel(struct thread *me)
 {
 	static const unsigned int vectors[] = {
@@ -375,8 +375,8 @@ int raise_kernel_fault(struct thread *me)
 }
 
 /*
- * A probe that raises traps itself: none of them may be seen, which is what the
- * histograms say. Those that it raises within an NMI are seen, and not counted.
+ * A probe that raises traps itself: the histograms show that none of them is
+ * traced. Those that it raises within an NMI are traced, and not counted here.
  */
 int raise_in_probe(struct thread *me)
 {
@@ -476,7 +476,7 @@ static void on_poison(int signal)
 	_exit(3);
 }
 
-/* The kernel may tell at once, or at the next access: by SIGBUS */
+/* The kernel sends SIGBUS at once, or at the next access */
 int poison_page(struct thread *me)
 {
 	int status = 0;
@@ -506,9 +506,10 @@ int poison_page(struct thread *me)
 }
 
 /*
- * The allocator fails some times for this thread: the access succeeds nevertheless.
- * Not so those of the kernel, to the stack or to what rseq has in the thread's control
- * block: that would be a SIGSEGV. So these pages must not be copy-on-write.
+ * The allocator fails a few times for this thread, and the access still
+ * succeeds. An access of the kernel to the stack, or to the rseq area in the
+ * thread's control block, would end in SIGSEGV. So these pages must not be
+ * copy-on-write.
  */
 int no_memory(struct thread *me)
 {
@@ -535,7 +536,7 @@ int no_memory(struct thread *me)
 		ret = put(FAIL_PAGE_ALLOC, "probability", "100");
 	if (!ret)
 		raise_one(me, &write, page);
-	/* This may be what fails */
+	/* One of these writes may fail itself: repeat them */
 	for (unsigned int i = 0; i < 2 * times; i++) {
 		put(FAIL_PAGE_ALLOC, "probability", "0");
 		put("/proc/thread-self", "make-it-fail", "0");
@@ -545,7 +546,7 @@ int no_memory(struct thread *me)
 	return ret;
 }
 
-/* Pages that all access while all change what may be done with them */
+/* Pages that all threads access while others change their protection */
 int access_shared(struct thread *me)
 {
 	const bool write = draw(me, 2);
@@ -591,8 +592,8 @@ int change_shared(struct thread *me)
 }
 
 /*
- * What uprobes are on: an instruction that they emulate, and one that they execute
- * elsewhere, in single step. Returns its argument plus one.
+ * A function for uprobes: they emulate one instruction, and execute another
+ * elsewhere, in single step. It returns its argument plus one.
  */
 #ifdef __x86_64__
 asm(".pushsection .text; .globl probed; probed: nop; lea 1(%rdi), %rax; ret; .popsection");

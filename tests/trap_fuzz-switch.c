@@ -49,7 +49,7 @@ static int put_in(struct thread *me, unsigned int n, const char *file, const cha
 	return put(path, file, "%s", text);
 }
 
-/* One draw to a call: the order of the arguments is the compiler's */
+/* One draw per call: the compiler chooses the order of arguments */
 static int put_anywhere(struct thread *me, const char *file, const char *text)
 {
 	return put_in(me, draw(me, INSTANCES + 1), file, text);
@@ -136,7 +136,7 @@ int set_option(struct thread *me)
 		"disable_on_free", "event-fork", "function-fork", "markers", "pause-on-trace",
 		"hash-ptr", "fields", "trace_printk_dest", "copy_trace_marker",
 	};
-	/* What the top one has is to be as before */
+	/* In the top instance, only the two options that are restored */
 	const unsigned int n = draw(me, INSTANCES + 1);
 	char file[64];
 
@@ -208,8 +208,8 @@ int set_functions(struct thread *me)
 }
 
 /*
- * Not buffer_subbuf_size_kb: Linux 7.3 goes on counting the entries that were there, and
- * who reads trace_pipe then looks for them in the kernel, for ever.
+ * Not buffer_subbuf_size_kb: Linux 7.3 still counts the entries that were
+ * there. A reader of trace_pipe then looks for them for ever, in the kernel.
  */
 int set_buffer(struct thread *me)
 {
@@ -306,7 +306,7 @@ int add_kprobe(struct thread *me)
 		ret = append(TRACING, "dynamic_events", "r:" NAME "/k%u %s ret=$retval\n", n,
 			     symbol);
 
-	/* At the next instruction: no other address is taken */
+	/* Find the next instruction: the kernel refuses other addresses */
 	for (unsigned int i = 0; !at_return && i < 15; i++) {
 		ret = append(TRACING, "dynamic_events", "p:" NAME "/k%u %s+%u stack=$stack0\n", n,
 			     symbol, offset + i);
@@ -385,7 +385,7 @@ int add_event_probe(struct thread *me)
 	return make_event_probe(n);
 }
 
-/* These two are drawn too rarely to wait until there happens to be one */
+/* These two are drawn rarely, so they make the probe that they need */
 int switch_event_probe(struct thread *me)
 {
 	const unsigned int n = draw(me, EVENT_PROBES);

@@ -12,7 +12,7 @@
  * whose operations take longer, do their share. -v prints each operation before it
  * is done, for a crash that leaves no time to say which one it was.
  *
- * It works in rounds. After each one, all is switched off, and it is seen
+ * It works in rounds. After each one, it switches all off, and checks
  *
  *  - that each trap led to the signal, or went on, as it must;
  *  - that the events were as many as the traps, and none of them a trap event of a
@@ -115,7 +115,7 @@ void wrong(struct thread *me, const char *fmt, ...)
 		 me->last[me->begun % LAST], what);
 }
 
-/* once_more - Whether something that is limited may be done */
+/* once_more - Count one more, and say whether that is within the limit */
 bool once_more(unsigned long *count, unsigned long limit)
 {
 	return __atomic_fetch_add(count, 1, __ATOMIC_RELAXED) < limit;
@@ -127,7 +127,7 @@ bool stopped(void)
 }
 
 /*
- * Raisers: each returns 0, or a negative error if this machine cannot do it
+ * Operations: each returns 0, or a negative error if it was not done
  */
 __u64 kernel_text;
 
@@ -224,7 +224,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Serve the page faults on what is registered with it, after a moment */
+/* Serve the page faults of uffd, each after a moment */
 static void *serve_pages(void *arg)
 {
 	struct uffdio_zeropage zero;
@@ -287,7 +287,7 @@ static void find_vsyscall(void)
 	free(maps);
 }
 
-/* The process of a round: it is to end, and leaves what it wrote to the parent */
+/* The process of a round. The parent cleans up what it leaves in tracefs */
 static void run_round(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -320,7 +320,7 @@ static void run_round(void)
 }
 
 /*
- * The process that starts the rounds, and sees what came of them
+ * The process that starts the rounds, and checks their results
  */
 static void tell_last(bool all)
 {
@@ -335,7 +335,7 @@ static void tell_last(bool all)
 	}
 }
 
-/* So many operations of a raiser as what was done here are a part of */
+/* The -n that does at least what was done here */
 static unsigned long long operations_to_replay(void)
 {
 	unsigned long long most = 0;
@@ -360,7 +360,7 @@ static unsigned long long all_begun(void)
 	return sum;
 }
 
-/* oopsed - Whether the kernel has lost a task: what it held then hangs others */
+/* oopsed - Whether a task died in an oops: others may hang on its locks */
 static bool oopsed(void)
 {
 	char *text = get("/proc/sys/kernel", "tainted");
@@ -393,7 +393,7 @@ static void end_early(const char *why)
 	_exit(KSFT_FAIL);
 }
 
-/* What ends the program, when all is undone */
+/* The signals that end the program, after its clean-up */
 static void set_of_ends(sigset_t *set)
 {
 	sigemptyset(set);
@@ -555,7 +555,7 @@ static void set_up(unsigned long long limit)
 	struct utsname uts;
 	sigset_t set;
 
-	/* For this process to take in turn, and for nobody else */
+	/* end_of_round() takes these by sigtimedwait() */
 	set_of_ends(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -648,7 +648,7 @@ int main(int argc, char **argv)
 			run_round();
 		went_on = end_of_round(round_end < end ? round_end : end);
 		fuzzing = 0;
-		/* Who was ended in the middle of a trap has not counted it */
+		/* A thread that was killed in a trap has not counted it */
 		if (watch && went_on)
 			agrees &= watch_agrees(&agreed);
 		watch_end();
@@ -684,7 +684,7 @@ int main(int argc, char **argv)
 		       rounds, watched_rounds, agreed, counted);
 
 	ksft_test_result(went_on, "all threads go on to the end\n");
-	ksft_test_result(!failures, "each trap led to what it must\n");
+	ksft_test_result(!failures, "each trap had the expected result\n");
 	if (agreed || !agrees || went_on)
 		ksft_test_result(agrees && agreed, EVENTS_AS_TRAPS "\n");
 	else

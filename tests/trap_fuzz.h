@@ -18,7 +18,7 @@
 #define SEGV_PKUERR		4
 #endif
 
-/* Of each kind; -n is what a raiser does, and a thread of another kind a part of it */
+/* Threads of each kind. -n is for a raiser; the others do a part of that */
 #define RAISERS		4
 #define SWITCHERS	3
 #define THREADS		(RAISERS + SWITCHERS + 1)
@@ -34,7 +34,7 @@
 #define MAX_PAGES	8
 #define SHARED_PAGES	16
 
-/* What each costs the machine is limited: a warning on the console, a page */
+/* Limits for what costs something: a warning on the console, a page */
 #define MAX_WARNINGS	8
 #define MAX_POISON	24
 
@@ -90,9 +90,9 @@ enum memory {
 #define EVENTS		7
 
 /*
- * Some functions, and never all, which is what a new instance has, or one for which a
- * filter was refused. With a kprobe in the ring buffer and stack traces, a tracer of
- * what walks the stack is busy for hours, in a single trap.
+ * Trace some functions, and never all. A new instance traces all, and so does
+ * one that has refused a filter. With a kprobe in the ring buffer and stack
+ * traces, a tracer of the stack walk is busy for hours, in a single trap.
  */
 #define SOME_FUNCTIONS	"*fault*"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test what a user may do with the trap trace events that makes no sense, or
- * comes at a bad time: filters on what does not exist, a ring buffer that is too
- * small, switching the events while CPUs come and go. After each, every CPU still
- * traces all.
+ * Test the trap trace events with bad input and at bad times: filters on fields
+ * that are missing, a ring buffer that is too small, events that are switched
+ * during CPU hotplug. After each test, every CPU still traces all traps.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,7 +55,7 @@ static bool all_cpus_trace(void)
 	return good;
 }
 
-/* Refused; a good one works afterwards */
+/* Each is refused, and a good filter works afterwards */
 static void test_bad_filters(void)
 {
 	static const char * const filters[] = {
@@ -105,7 +104,7 @@ static void test_bad_vectors(void)
 	ksft_test_result(good && all_cpus_trace(), "vectors out of range\n");
 }
 
-/* What was lost is counted: the sum is what was raised */
+/* Recorded and lost events together are as many as were raised */
 static void test_full_buffer(bool overwrite)
 {
 	unsigned long there, lost;
@@ -149,7 +148,7 @@ static void test_hotplug(void)
 
 	pin(0);
 	if (!last || !plug(last, false)) {
-		ksft_test_result_skip("CPUs that come and go: no CPU can be taken offline\n");
+		ksft_test_result_skip("CPU hotplug: no CPU can be taken offline\n");
 		return;
 	}
 	plug(last, true);
@@ -174,7 +173,7 @@ static void test_hotplug(void)
 	good &= plug(last, false);
 	trace_off(instance);
 	good &= plug(last, true);
-	ksft_test_result(good && all_cpus_trace(), "CPUs that come and go\n");
+	ksft_test_result(good && all_cpus_trace(), "CPU hotplug\n");
 }
 
 int main(void)

@@ -4,8 +4,9 @@
  * raise each vector a known number of times on each CPU, and compare what the trace holds.
  *
  * In kernel mode, a debugfs file of the module trap_test raises it. NMI and #MC from
- * outside come from the monitor of QEMU. And some of user mode: #BR by 64-bit programs,
- * page faults that have no trap event, and what a kernel of 32 bit makes of a bad IRET.
+ * outside come from the monitor of QEMU. Some tests are of
+ * user mode: #BR of 64-bit programs, page faults, which have no trap event, and
+ * a bad IRET on a 32-bit kernel.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "lib.h"
 #include "monitor.h"
 
-/* How often each is raised on each CPU; some log a warning, or cost a page */
+/* Rounds of a trap on each CPU: fewer if it logs a warning or costs a page */
 #define ROUNDS		25
 #define ROUNDS_FEW	2
 #define ROUNDS_MC	4
@@ -35,7 +36,7 @@ static bool not_traced(unsigned int vector)
 	return vector == PF || vector == MC;
 }
 
-/* Both events of this process, as far as they are of @vector */
+/* Trace both events of this process for @vector */
 static void trace_vector(unsigned int vector)
 {
 	char filter[256];
@@ -133,7 +134,10 @@ static const struct {
 	{ 21, "#CP" },
 };
 
-/* As @x says; where an NMI was taken is known afterwards, so trace each alone */
+/*
+ * Raise what @x says. The place of an NMI is known only afterwards, so trace
+ * each NMI alone.
+ */
 static bool raise_kernel_trap(struct expect_traps *x, int cpu)
 {
 	const int rounds = x->vector == NMI ? 1 : x->rounds;
@@ -254,7 +258,7 @@ static void test_iret(void)
 
 	if (kernel_of_64_bit() || !have_ldt) {
 		ksft_test_result_skip("user IRET, absent segment: %s\n",
-				      have_ldt ? "this kernel has 64 bit" :
+				      have_ldt ? "this kernel is 64-bit" :
 						 "no modify_ldt()");
 		return;
 	}
@@ -291,15 +295,15 @@ static void test_iret(void)
 /*
  * From outside
  *
- * A child spins in one instruction, which then is where the trap is taken; for
- * kernel mode, it is the idle task that is interrupted.
+ * For user mode, a child spins in one instruction, and the trap is taken there.
+ * For kernel mode, the trap interrupts the idle task.
  */
 void spin(void);
 asm(".pushsection .text; .globl spin; spin: jmp spin; .popsection");
 
 /*
- * What is on @cpu. In a timer interrupt of CPU 0, a trap is one of kernel mode:
- * @strays counts these.
+ * Whether the trace of @cpu is as expected. A trap of CPU 0 that comes during a
+ * timer interrupt is one of kernel mode: @strays counts these.
  */
 static bool outside_matches(bool user, int cpu, int rounds, int *strays)
 {
@@ -370,7 +374,7 @@ static void test_nmi(bool user)
 	for (int cpu = 0; cpu <= last; cpu++)
 		matches &= outside_matches(user, cpu, cpu ? 0 : ROUNDS, &strays);
 	ksft_print_msg("%d of %d events in an interrupt\n", strays, 2 * ROUNDS);
-	/* A slow kernel on a slow machine is in its timer's more often than not */
+	/* A slow kernel spends most of its time in the timer interrupt */
 	ksft_test_result(matches && strays <= 2 * ROUNDS - 2, "%s NMI from outside\n",
 			 user ? "user" : "kernel");
 }
@@ -385,7 +389,7 @@ static void test_machine_check(void)
 	FILE *f;
 
 	if (!getenv("QEMU_MONITOR")) {
-		ksft_test_result_skip("%s: no QEMU_MONITOR, or a single CPU\n", name);
+		ksft_test_result_skip("%s: no QEMU_MONITOR\n", name);
 		return;
 	}
 	if (put(instance, "events/mce/mce_record/enable", "1")) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test that an oops in a probe of a trap trace event does not silence its CPU:
- * the recursion guard is left behind then. This taints the kernel, and leaves a
- * reader of the tracepoints' SRCU behind, for which whoever switches the events
- * off waits for ever: for a kernel that is thrown away, and the events stay on.
+ * the recursion guard is left behind then. The oops taints the kernel,
+ * and leaves an SRCU reader of the tracepoints behind: switching the events off
+ * would wait for it for ever. So the events stay on, and the kernel is thrown
+ * away.
  *
- * Only traps of kernel mode count, as those of user mode do not ask the guard.
+ * Only traps of kernel mode count: the guard does not stop those of user mode.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 #define ROUNDS	10
 
-/* Not fork(): the faults for what is copied would help, see main() */
+/* vfork(), as the page faults after fork() could clear the guard, see main() */
 static pid_t oops_in_probe(void)
 {
 	pid_t child = vfork();
@@ -50,7 +51,7 @@ int main(void)
 	if (raise < 0)
 		ksft_exit_skip(NO_TRAP_TEST "\n");
 
-	/* From here on, no page fault of user mode is to help */
+	/* From here on, no page fault of user mode may clear the guard */
 	pin(0);
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		ksft_exit_fail_msg("mlockall: %s\n", strerror(errno));

@@ -153,7 +153,7 @@ static void no_mapping(void)
 	madvise(file, file_size, MADV_DONTNEED);
 }
 
-/* Nor a page cache; and no read ahead, so each page is a fault */
+/* Drop the page cache, too; without readahead, each page is a fault */
 static void no_cache(void)
 {
 	no_mapping();

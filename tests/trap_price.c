@@ -21,11 +21,11 @@
  *	skip	WAY	KIND	WHY	KIND is "-" for all
  *	fail	WAY	KIND	WHY
  *
- * It ends with 1 if there is a "fail": what could not be measured, or is not what it is
- * taken for. It has no opinion on the figures.
+ * It ends with 1 after a "fail": something could not be measured, or was not
+ * what it should be. It does not judge the figures.
  *
  * MEAN is of a round, with all that happens meanwhile, the timer's interrupts for one;
- * MEDIAN is the one of its traps. What reading the clock takes is not in them. The mean
+ * MEDIAN is that of its traps. Both exclude reading the clock. The mean
  * of "scale" is of page faults that so many threads take at once, each on a CPU and in
  * memory of its own: what all of the CPUs do is in it, for under icount there is one
  * clock, which all of them drive.
@@ -226,7 +226,7 @@ static void print_hits(const struct way *w, const struct kind *k)
 	printf("hits\t%s\t%s\t%.3f\n", w->name, k->name, (double)(suppressed() - before) / n);
 }
 
-/* As getrusage() counts the faults that the mm resolves, but for some of the program's own */
+/* Compare with getrusage(), which also counts a few faults of the program */
 static void check_faults(const struct way *w, const struct kind *k, int n,
 			 const struct rusage *before)
 {
@@ -258,7 +258,7 @@ static void measure(const struct way *w, const struct kind *k)
 	}
 	if (k->file)
 		fill_cache();
-	/* Unless a slab, say, is what it will be, the first round differs */
+	/* Without a warm-up, slabs for example make the first round differ */
 	raise_all(k, WARM_UP);
 	for (int i = 0; i < rounds; i++) {
 		clear_buffer();
@@ -354,7 +354,7 @@ static double median_of(const struct kind *k)
 	return raise_all(k, WARM_UP).median;
 }
 
-/* start_beside - What runs beside is there when it costs something */
+/* start_beside - Start a tool, and wait until traps cost more */
 static bool start_beside(const struct way *w)
 {
 	const struct kind *k = find_kind("zero_page");
@@ -380,7 +380,7 @@ static bool start_beside(const struct way *w)
 		if (has_ended(w))
 			return false;
 		if (median_of(k) > off + 100) {
-			/* It may record already, and read only when it has got ready */
+			/* It may record before it is ready to read */
 			sleep(2);
 			return true;
 		}
@@ -449,7 +449,7 @@ static void measure_scale(const struct way *w, int n)
 	/* In the kernel, all threads write this one */
 	if (!strcmp(w->name, SHARED_LINE))
 		shared_line = eventfd(0, 0);
-	/* The first round has the page tables of the others to make */
+	/* The first round also makes the page tables for the others */
 	for (int i = 0; i <= rounds; i++) {
 		clear_buffer();
 		new_section(w->name, "scale", i ? traps * n : 0);
@@ -485,7 +485,7 @@ static void measure_scale(const struct way *w, int n)
 #define NS_PER_SECOND		1000000000ULL
 #define SMALL_BUFFER_KB		"512"
 
-/* Not asleep: what wakes a task up is no part of the price */
+/* Spin, as a wake-up is no part of the price */
 static void wait_until(unsigned long long clock)
 {
 	while (tsc() < clock)
@@ -551,7 +551,7 @@ static void measure_rate(const struct way *w, const char *asked)
 	       (double)total / n - overhead().median, events, lost);
 	if (rate && (taken < rate * 0.98 || taken > rate * 1.02))
 		print_fail(w->name, "rate", "%.0f page faults a second, not %lu", taken, rate);
-	/* Each has at least one, of those that can be read and those that were lost */
+	/* Each page fault has at least one event, recorded or lost */
 	if (w->settings[0].file ? events + lost < n : events + lost > 0)
 		print_fail(w->name, "rate", "%.0f events and %.0f lost of %d page faults", events,
 			   lost, n);
@@ -606,7 +606,7 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 	fflush(stdout);
 }
 
-/* The clock of the kernel is to be the same all the time */
+/* Wait until the kernel has its final clocksource */
 static void wait_for_clock(void)
 {
 	const char *dir = "/sys/devices/system/clocksource/clocksource0";

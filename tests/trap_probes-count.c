@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trap_probes: both families of events on and off, and what there is of them */
+/* trap_probes: switch both families of events, and count their records */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
@@ -48,7 +48,7 @@ bool pagefaults_fire(void)
 	return fired;
 }
 
-/* Both families, as far as they are there, as far as @filter lets them through */
+/* Enable both families with @filter, or trap alone if there is no pagefault */
 void all_on(const char *instance, const char *filter)
 {
 	touch_stack();
@@ -91,7 +91,7 @@ struct outcome count(const char *instance, unsigned int vector)
 	return o;
 }
 
-/* The older event of page faults sees what the probes do: how often, and where */
+/* exceptions:page_fault_kernel records the faults of the probes, and where */
 bool watch_faults(bool on)
 {
 	char filter[64];

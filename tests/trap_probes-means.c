@@ -86,8 +86,7 @@ void read_ring(struct ring *r, int *outer, int *others, int *lost)
 }
 
 /*
- * BPF: a program that reads memory which is not there, and counts how often it
- * could not
+ * BPF: a program that reads unmapped memory, and counts how often that fails
  */
 static int bpf(int command, union bpf_attr *attr)
 {

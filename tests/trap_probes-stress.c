@@ -14,7 +14,7 @@
 #include "monitor.h"
 #include "trap_probes.h"
 
-/* One that the monitor of QEMU raises while a probe waits for it */
+/* An NMI or #MC that the monitor of QEMU raises while a probe waits */
 static void test_outside_in_probe(unsigned int vector, const char *name)
 {
 	/* No probe may run in a #MC: it has no event */
@@ -56,9 +56,9 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 	waitpid(child, &status, 0);
 
 	/*
-	 * The probe waits once the entry of a trap is recorded, and once its exit
-	 * is: of the breakpoint, or of a page fault. For the rest of the time, the
-	 * task is in user mode, but for microseconds
+	 * The probe waits after the entry of the breakpoint is recorded, and
+	 * after its exit is. For the rest of the time, the task is in user
+	 * mode, but for microseconds.
 	 */
 	f = open_trace(instance, 0);
 	while (next_event(f, &e)) {
@@ -86,7 +86,7 @@ void test_mc_outside(void)
 	test_outside_in_probe(MC, "mc-outside: from outside, in a probe");
 }
 
-/* Events of stack walks: they are of nested page faults */
+/* Count the page fault events of stack walks: each of them is nested */
 static int count_walks(const char *instance)
 {
 	char line[512];

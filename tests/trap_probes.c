@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the recursion guard of the trap trace events: make the probes raise traps
- * themselves, in all the ways that there are, and see that
+ * Test the recursion guard of the trap trace events: make the probes raise
+ * traps themselves, in many ways, and check that
  *
  *  - none of these is traced (a nested event),
  *  - none of the others is missing (an outer event),
@@ -33,7 +33,7 @@ const char *instance, *second;
 bool pagefaults;
 static pid_t tester;
 
-/* The function in which a stack walk faults, as the older event says */
+/* Where stack walks fault: the ip of page_fault_kernel, see count_faults() */
 char walk[IP_SIZE];
 char *pages;
 sig_atomic_t signals;
@@ -66,7 +66,8 @@ static void test_userstacktrace(void)
 
 	if (!option(instance, "userstacktrace", true) || !watch_faults(true)) {
 		option(instance, "userstacktrace", false);
-		ksft_test_result_skip("userstacktrace: 100 traps: no means\n");
+		ksft_test_result_skip("userstacktrace: 100 traps: %s\n",
+				      "no userstacktrace, or no page_fault_kernel");
 		return;
 	}
 	o = measure(instance, ROUNDS);
@@ -123,7 +124,8 @@ static void test_many(void)
 	if (!option(instance, "userstacktrace", true) ||
 	    !hist_triggers(instance, true)) {
 		option(instance, "userstacktrace", false);
-		ksft_test_result_skip("many: 100000 traps, with histograms: no means\n");
+		ksft_test_result_skip("many: 100000 traps, with histograms: %s\n",
+				      "no userstacktrace, or no histograms");
 		return;
 	}
 	before = suppressed();
@@ -167,7 +169,8 @@ static void test_instances(void)
 		hist_triggers(both[i], false);
 	}
 	if (!able) {
-		ksft_test_result_skip("instances: two, with stack traces: no means\n");
+		ksft_test_result_skip("instances: two, with stack traces: %s\n",
+				      "no stack traces, or no histograms");
 		return;
 	}
 	ksft_test_result(good(&o, ROUNDS) & good(&of_second, ROUNDS) &&
@@ -252,7 +255,8 @@ static void test_kprobe_in_tracer(void)
 	    put(instance, "events/trap_test/enable", "1")) {
 		remove_kprobes();
 		option(instance, "userstacktrace", false);
-		ksft_test_result_skip("kprobe-in-tracer: on four functions: refused\n");
+		ksft_test_result_skip("kprobe-in-tracer: on four functions: %s\n",
+				      "no kprobe, or no userstacktrace");
 		return;
 	}
 	o = measure(instance, ROUNDS);
@@ -279,7 +283,7 @@ static void test_kprobe_in_iterator(void)
 	if (!add_kprobe("iterator", "__traceiter_trap_entry") ||
 	    put(instance, "events/trap_test/enable", "1")) {
 		remove_kprobes();
-		ksft_test_result_skip("kprobe-in-iterator: two instances: refused\n");
+		ksft_test_result_skip("kprobe-in-iterator: two instances: no kprobe\n");
 		return;
 	}
 	trace_on(second, filter);
@@ -330,7 +334,8 @@ static void test_kprobe_in_kprobe(void)
 	if (!outer || !inner || !add_kprobe("third", "trace_event_buffer_lock_reserve") ||
 	    !option(instance, "stacktrace", true)) {
 		remove_kprobes();
-		ksft_test_result_skip("kprobe-in-kprobe: with stack traces: refused\n");
+		ksft_test_result_skip("kprobe-in-kprobe: with stack traces: %s\n",
+				      "no kprobe, or no stack traces");
 		return;
 	}
 	mine(filter, sizeof(filter));
@@ -402,8 +407,8 @@ static void test_breakpoint(void)
 }
 
 /*
- * A stack walk that hits a watchpoint of a debugger, which must not hear of that
- * by DR6, as the task itself did not touch what is watched
+ * A stack walk that hits a watchpoint of a debugger. DR6 must not report this,
+ * as the task itself did not touch the watched memory.
  */
 static unsigned long frame[2];
 
@@ -510,8 +515,8 @@ static void test_probe(void)
 }
 
 /*
- * An NMI in the probe, and a #GP in the NMI, are not the probe's doing. A #GP after
- * the NMI is.
+ * An NMI in the probe, and a #GP in the NMI, are traced. A #GP that the probe
+ * raises after the NMI is suppressed.
  */
 static void test_nmi_in_probe(void)
 {
@@ -599,7 +604,7 @@ static void clean_up(void)
 		put("/proc/sys/debug", "kprobes-optimization", "%s", optimization);
 }
 
-/* Without arguments: all; else those that are named */
+/* Run the tests that are named, or all of them */
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_sigtrap };

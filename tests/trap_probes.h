@@ -28,7 +28,7 @@ struct ring {
 	struct perf_event_mmap_page *page;
 };
 
-/* trap_probes.c, as kselftest.h counts the results of each file apart */
+/* trap_probes.c has result(), as kselftest.h counts the results of each file */
 void result(bool good, const char *what);
 void skipped(const char *what, const char *why);
 extern const char *instance, *second;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trap_stress: what is done to the events while traps are raised, scenario by scenario */
+/* trap_stress: the scenarios, and what their actors do to the events */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static void all_off(const char *where)
 	must(put(where, "events/pagefault/enable", "0"), "events/pagefault/enable");
 }
 
-/* How much the ring buffers of all CPUs have got, and what it is of it */
+/* All events of the ring buffers of all CPUs: recorded and lost ones */
 static unsigned long buffer_sum(const char *where)
 {
 	return buffer_stat(where, "entries: ") + buffer_stat(where, "\noverrun: ") +
@@ -298,7 +298,7 @@ static void kill_trace_reader(int n)
 	read_and_die(TRACING, "trace", MAX_CPUS - 2);
 }
 
-/* Each trace_pipe gave something: that of the top one has the place after all CPUs */
+/* Each trace_pipe gave something. The top instance has the last place */
 static void judge_readers(struct figures *f, bool counted)
 {
 	for (int i = 0; counted && i < MAX_CPUS; i++) {
@@ -373,8 +373,8 @@ static void kernel_nmi(int cpu)
 }
 
 /*
- * Of the monitor's, one that is pending when the next one comes is the same; but not all
- * of them were. The other CPUs get those of the program alone.
+ * While an NMI of the monitor is pending, the next one is lost; but not all of
+ * them may be lost. The other CPUs get only the NMIs of the program.
  */
 static void judge_nmis(struct figures *f, bool counted)
 {
@@ -482,7 +482,7 @@ static void tear_down_overwrite(void)
 }
 
 /*
- * kprobes, on what the events call and on what they are in, and function tracers
+ * Function tracers, and kprobes on functions that the events call or are in
  */
 static struct probe {
 	const char *symbol;
@@ -608,12 +608,12 @@ static void tear_down_probes(void)
  */
 static char swap_file[256], group[300];
 
-/* These count the faults of the hogs, whose number is the kernel's affair */
+/* Histograms count the faults of the hogs: their number is not known before */
 static void set_up_memory(void)
 {
 	char in[128];
 
-	/* For what the hogs write to, and two more */
+	/* Room for the memory of all hogs, and of two more */
 	must(make_swap(swap_file, sizeof(swap_file), (ncpus + 2) * HOG_SIZE), "swap file");
 	mount_cgroup();
 	must(make_group(group, sizeof(group), "pressed"), "cgroup");

@@ -21,13 +21,13 @@ void want(int ret, const char *what)
 		give_up("%s: %s", what, strerror(-ret));
 }
 
-/* stopped - Whether actors are to come to an end: at that of an act, if it is short */
+/* stopped - Whether the actors are to end; a short act is finished first */
 bool stopped(void)
 {
 	return __atomic_load_n(&shared->stop, __ATOMIC_RELAXED);
 }
 
-/* An act is no act if it has not been done */
+/* Set by an act that was cut short, and does not count */
 bool cut_short;
 
 void pause_ms(int most)
@@ -79,7 +79,7 @@ void work(int cpu)
 	CPU_SET(cpu, &one);
 	skip_traps();
 	while (!__atomic_load_n(&shared->stop_workers, __ATOMIC_RELAXED)) {
-		/* Not when that CPU is offline; and if it has been, we were moved */
+		/* Fails while the CPU is offline, and moves us back later */
 		sched_setaffinity(0, sizeof(one), &one);
 		for (int t = 0; t < TRAPS; t++)
 			raise_trap(&traps[t]);
@@ -91,8 +91,8 @@ void work(int cpu)
 }
 
 /*
- * The counter: one event each for the traps above, and those of #PF and #MC that must
- * not be there, whosever they are
+ * The counter: it counts the events of the traps above, and any trap event of
+ * #PF and #MC, of all processes. There must be none of these.
  */
 char trap_filter[448], fault_filter[128];
 
@@ -126,7 +126,7 @@ void counter_off(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(counted_events); i++) {
 		snprintf(file, sizeof(file), "events/%s/trigger", counted_events[i]);
-		/* To open it removes what is there */
+		/* O_TRUNC removes the triggers */
 		must(put(counter, file, "%s", ""), file);
 	}
 	remove_instance(counter);
@@ -141,7 +141,7 @@ unsigned long value(const char *line, const char *name)
 	return at ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/* With another outcome or signal than those of the trap, it is no exit of it */
+/* An exit with another outcome or signal is not one of this trap */
 static bool is_of(const struct trap *t, int event, const char *line, unsigned long hits)
 {
 	const bool of_trap = event < 2;

@@ -5,8 +5,7 @@
  *
  *	trap_stress [-s SECONDS] [SCENARIO]...
  *
- * runs these scenarios, or all, for so many seconds each (60 by default). That is
- * too long for "make run_tests", which leaves this program out.
+ * runs these scenarios, or all, for so many seconds each (60 by default).
  *
  * On each CPU, a worker raises traps of eight kinds and counts them, and its
  * signals. An instance of its own counts the events of these very traps, by
@@ -16,9 +15,9 @@
  * is not there in the warm-up that each scenario has, nor in the first half of those
  * that are about switching.
  *
- * The kernel may not lose memory in two parts of a scenario that are alike: what only
- * fills a cache comes to an end. It is told in /dev/kmsg where a scenario begins, so that
- * a reader of the log knows whose warnings those are.
+ * The kernel may not lose memory in both of two equal parts of a scenario: a
+ * cache that fills stops growing. A line in /dev/kmsg marks where a scenario
+ * begins, so the log shows whose warnings follow.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -43,7 +42,7 @@
 #define PART_ALLOWED	256
 #define MEMORY_ALLOWED	1024
 #define MEMORY_NOISE	128
-/* So many times that where KASAN and kmemleak keep some of each process, and tell of leaks */
+/* Times that much, where KASAN and kmemleak keep some memory of each process */
 #define KEPT_BY_DEBUG	8
 #define SETTLE_SECONDS	15
 
@@ -72,7 +71,7 @@ char *area, *hog;
 int raise_file = -1;
 unsigned int seed;
 
-/* These end the program, when all is undone: it takes them where it waits */
+/* These signals end the program after its clean-up: run() waits for them */
 static sigset_t ends;
 
 /*
@@ -148,7 +147,7 @@ static void run(const struct scenario *s, int ms, bool counted, struct figures *
 		counter_on();
 	if (s->set_up)
 		s->set_up();
-	/* A histogram drops an event while another CPU adds the same key: the first adds all */
+	/* A histogram drops events while it adds a key: CPU 0 adds all first */
 	children[n++] = start_worker(0);
 	for (int i = 0; counted && i < 10000 && !shared->workers[0].rounds; i++)
 		usleep(1000);
@@ -158,7 +157,7 @@ static void run(const struct scenario *s, int ms, bool counted, struct figures *
 		for (int j = 0; j < copies(&s->actors[i]); j++)
 			children[n++] = start_actor(&s->actors[i], i, j);
 	ended_by = sigtimedwait(&ends, NULL, &left);
-	/* What is still to be done is done while traps are raised */
+	/* The actors finish while the workers still raise traps */
 	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
 	f->failed |= !all_ended(s, children + ncpus, n - ncpus);
 	__atomic_store_n(&shared->stop_workers, true, __ATOMIC_RELAXED);
@@ -202,7 +201,7 @@ static long at_hand(void)
 	return sum * (page_size / 1024);
 }
 
-/* What can be freed is freed: caches, what KASAN keeps back, what waits for RCU */
+/* After freeing caches, KASAN's quarantine, and what waits for RCU */
 static struct memory memory_now(void)
 {
 	const char *slabs = "/sys/kernel/slab";
@@ -232,7 +231,7 @@ static bool grown(struct memory from, struct memory to, long allowed)
 	return from.available - to.available > allowed || to.slab - from.slab > allowed;
 }
 
-/* Memory when the kernel has freed what it frees later: when that does not change much */
+/* Memory after deferred frees: wait until it hardly changes */
 static struct memory settled(void)
 {
 	struct memory m = memory_now(), last;
@@ -256,7 +255,7 @@ static struct memory settled_after(struct memory before)
 	return m;
 }
 
-/* Each copy of an actor; nor is there a CPU without traps */
+/* Whether each copy of an actor acted enough, and each CPU raised traps */
 static bool enough_acts(const struct scenario *s, const struct figures *f)
 {
 	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++) {
@@ -338,7 +337,7 @@ static bool report_events(const struct scenario *s, const struct figures *f)
 	return good;
 }
 
-/* The first two parts are alike, but that the second may have been repeated */
+/* The first two parts are equal, but the second may have been repeated */
 static bool report_memory(const struct scenario *s, const struct memory *m, int parts,
 			  int repeated)
 {
@@ -382,7 +381,7 @@ static void test(const struct scenario *s)
 		memory[++parts] = settled_after(memory[0]);
 	}
 	run(s, ms / 2, true, &f);
-	/* What is slow, with KASAN say, takes longer to come to what is wanted of it */
+	/* A slow kernel, with KASAN say, needs longer for enough acts */
 	for (; more < 3 && !f.failed && !enough_acts(s, &f); more++)
 		run(s, ms, true, &f);
 	memory[parts + 1] = settled_after(memory[parts]);
@@ -460,7 +459,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
 		sigaddset(&ends, taken[i]);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
-	/* Who reads the results may go before all is undone */
+	/* The reader of the results may end before the clean-up */
 	signal(SIGPIPE, SIG_IGN);
 	start("pagefault/pagefault_exit");
 	start_monitor();
@@ -470,7 +469,7 @@ int main(int argc, char **argv)
 	if (!access("/sys/kernel/debug/kmemleak", F_OK))
 		kept = KEPT_BY_DEBUG;
 	if (ncpus < 2 || ncpus > MAX_CPUS - 2)
-		ksft_exit_skip("not for %d CPUs\n", ncpus);
+		ksft_exit_skip("needs 2 to %d CPUs\n", MAX_CPUS - 2);
 	raise_file = open(RAISE_FILE, O_WRONLY);
 	if (raise_file < 0)
 		ksft_exit_skip(NO_TRAP_TEST "\n");
@@ -488,7 +487,7 @@ int main(int argc, char **argv)
 		 (long)area, (long)area + (1 + FRESH_PAGES) * page_size);
 	tester = getpid();
 	atexit(clean_up);
-	/* There are to be no NMIs but those that are counted */
+	/* No NMIs of the watchdog: all NMIs are counted */
 	watchdog = get("/proc/sys/kernel", "nmi_watchdog");
 	put("/proc/sys/kernel", "nmi_watchdog", "0");
 

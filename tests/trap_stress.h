@@ -15,8 +15,8 @@
 #define GROUP_SIZE	"4M"
 
 /*
- * The traps. Those of user mode are told from all others, but NMIs, by the address of
- * their instruction, those of pages by the address that faults.
+ * The traps. The address of the instruction identifies those of user mode: only
+ * an NMI can have the same. The faulting address identifies those of pages.
  */
 enum page { NO_MEMORY, FORBIDDEN_PAGE, FRESH_PAGE };
 
@@ -31,7 +31,7 @@ struct trap {
 	int signal;
 };
 
-/* What the children tell, each in a place of its own */
+/* What each child reports, in a place of its own */
 struct worker {
 	unsigned long raised[TRAPS], signals[TRAPS], nmis;
 	unsigned long rounds;		/* that ended on the CPU that is meant */
@@ -42,11 +42,11 @@ struct shared {
 	struct worker workers[MAX_CPUS];
 	unsigned long acts[MAX_ACTORS][MAX_CPUS];
 	unsigned long monitor_nmis;
-	/* What shows that the acts had an effect: of a scenario, see there */
+	/* Shows that the acts had an effect, see .effect of the scenario */
 	unsigned long effect[MAX_CPUS];
 };
 
-/* What all parts of a run came to */
+/* The sums over all parts of a run */
 struct figures {
 	unsigned long raised[TRAPS], signals[TRAPS], counted[TRAPS];
 	unsigned long trap_entries[TRAPS], trap_exits[TRAPS];
@@ -64,8 +64,8 @@ struct actor {
 	void (*act)(int n);		/* does it once */
 	enum { ONE, PER_CPU } copies;
 	/*
-	 * Of each copy in a minute, on a slow machine, or 3. Where RCU or a probe is waited
-	 * for, that is a few
+	 * How many acts each copy must do in a minute, on a slow machine; 0
+	 * stands for 3. An act that waits for RCU or a probe is slow.
 	 */
 	unsigned int least;
 };

@@ -120,7 +120,7 @@ passes() {
 entries all >"$logs/bisect.entries"
 patches_of all | sed 's/[.]patch$//' | paste -d ' ' - "$logs/bisect.entries" >"$logs/bisect.list"
 plain_git -C "$src" rev-list --reverse base..HEAD | paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
-# A dash: of none of those above
+# A dash: the commits above do not count for this one
 for one in $(list "$series_dir/series" | sed -n 's/[[:space:]].*:.*//p'); do
 	[ "$(patches_of "$one")" ] || continue
 	rm -rf "$logs/am" && plain_git -C "$src" worktree prune
@@ -151,7 +151,7 @@ $(echo "$added" | tr ' ' '\n')"
 	check "$group: the kernel builds without a warning" builds
 	[ -f "$dir/bisect/built" ] || continue
 	check "$group: it boots and does what it says" works
-	# The first patch has but the harness
+	# The first patch has no program yet
 	! grep -q '^int main(' "$src"/tools/testing/selftests/trap/*.c 2>/dev/null ||
 		check "$group: it passes the kselftest" passes
 done 3<"$logs/bisect.commits"

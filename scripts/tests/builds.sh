@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# builds: the kernels that the parts of make check boot, without a warning
+# builds: the kernels that make check boots build without a warning
 
 kselftest_builds_clean() {
 	build_kselftest && [ -f "$dir/kselftest.log" ] &&
 	! grep -i 'warning:' "$dir/kselftest.log" "$dir/tests.log"
 }
 
-# Each that there is is run: by the kselftest, as one of own_programs(), or by a part, by its
-# name
+# Each program is run: by the kselftest, by own_programs(), or by a part that names it
 all_are_run() {
 	build_kselftest && all_programs >"$logs/kselftest.programs" &&
 	grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c "$top"/tests/*.c \
@@ -23,8 +22,8 @@ all_are_run() {
 	done <"$logs/kselftest.sources"
 }
 
-# What is compiled once more comes out of the cache, but if something that it includes is
-# another now, be that a header or by .incbin
+# A second compilation comes out of the cache, unless an included file has changed: a header,
+# or a file of .incbin
 cached_rightly() (
 	use_ccache "$logs"
 	CCACHE_DIR=$logs/test.ccache
@@ -63,11 +62,12 @@ price_inlines() {
 	build_kernel price && build_kernel price-base && inlines_as_base price price-base
 }
 
-# Two at a time, of about the same length: what links one leaves a core idle
+# Two rows of about the same length, side by side: linking leaves a core idle
 {
 	check 'the kernel builds without a warning' builds_clean guest
-	check 'the kselftest builds and installs without a warning' kselftest_builds_clean
-	check 'each program of the kselftest is run' all_are_run
+	check 'the kselftest and the programs of tests/ build without a warning' \
+		kselftest_builds_clean
+	check 'each test program is run' all_are_run
 	check 'debug: the kernel builds without a warning' builds_clean debug
 	check 'price: the kernel without the series builds' build_kernel price-base
 } &

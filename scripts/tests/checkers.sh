@@ -18,7 +18,7 @@ all_c=$(wgit diff --name-only base HEAD -- '*.c' | grep -v ^tools/)
 # Debian's sparse does not know __typeof_unqual__
 sparse='sparse -D__typeof_unqual__=__typeof__'
 
-# Nor is a length that __builtin_strlen() tells constant for it, as MODULE_INFO() wants
+# To Debian's sparse, the length of __builtin_strlen() is no constant: MODULE_INFO() needs one
 without_module_info() {
 	while IFS= read -r said; do
 		case $said in
@@ -48,8 +48,8 @@ configure() {
 		"$top/scripts/config/foreign.config"
 }
 
-# objects FILES...: of these .c files, those of this tree, as objects; the one that is
-# included in another as that one
+# objects FILES...: the objects of these .c files, as far as this tree has them. A file that
+# another one includes stands for the object of that one.
 objects() {
 	for file in "$@"; do
 		[ -f "$work/src/$file" ] || continue
@@ -62,8 +62,8 @@ objects() {
 	done
 }
 
-# compile OBJECT...: with W=1 and sparse. That each was checked is seen as well. An
-# error of sparse's, which the base has too, does not keep it from the next
+# compile OBJECT...: with W=1 and sparse, and report what was not checked. After an error of
+# sparse, which the base has too, it goes on with the next object.
 compile() {
 	arch=x86_64
 	[ $of != i386 ] || arch=i386
@@ -84,7 +84,7 @@ compile_base() {
 	mv "$logs/compile.$of.new" "$logs/compile.$of"
 }
 
-# Where a patch has no .c file of the kernel's, but a header: those that have most of it
+# For a patch with headers alone: the .c files that use most of them
 compile_patch() {	# COMMIT
 	[ -f "$logs/compile.$of" ] || compile_base || return 1
 	configure "$1" || return 1
@@ -162,7 +162,7 @@ cocci() {	# COMMIT
 	! comm -23 "$logs/cocci.said" "$logs/cocci.base.said" | grep .
 }
 
-# Of the folder alone, so labels elsewhere are missing, in the base as well
+# Build the folder trace/ alone. Labels of other folders are missing, in the base as well.
 sphinx() {
 	for commit in base "$head"; do
 		wgit checkout -q -f --detach "$commit" &&
@@ -193,10 +193,10 @@ maintainers() (	# COMMIT
 	for file in $(wgit diff --name-only --no-renames --diff-filter=d "$1^" "$1"); do
 		of_base=$logs/maintainers.base/$(echo "$file" | tr / -)
 		if [ -e "$of_base" ]; then
-			[ -s "$of_base" ] || { echo "$file: nobody is told, not even linux-kernel"; exit 1; }
+			[ -s "$of_base" ] || { echo "$file: get_maintainer.pl names nobody"; exit 1; }
 			who "$file" | sort | comm -23 "$of_base" - >"$logs/maintainers"
 			[ -s "$logs/maintainers" ] || continue
-			echo "$file: error: not told any more"
+			echo "$file: error: get_maintainer.pl no longer names these"
 			cat "$logs/maintainers"
 			bad=1
 			continue
@@ -263,4 +263,4 @@ done
 ! have sparse 'sparse and W=1: the whole series, for i386' ||
 	check 'sparse and W=1: the whole series, for i386' compile_i386
 ! have 'sphinx-build /usr/lib/python3/dist-packages/yaml' Sphinx || check Sphinx sphinx
-check 'get_maintainer has no new complaint of MAINTAINERS' maintainers_file
+check 'get_maintainer has no new complaint about MAINTAINERS' maintainers_file

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# commands: what the commands that a user gives say and do, with bad input as well
+# commands: what make run does and says, with bad input as well
 
 demo() {
 	"$top/scripts/run" >"$logs/demo.said" || { cat "$logs/demo.said"; return 1; }

@@ -2,9 +2,9 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
 # configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
 #
-# The warnings of the compiler and of objtool are errors here, but for allmodconfig. In each
-# of these, and in the kernels that are booted, what the base inlines is inlined: of the
-# base, the objects of that are compiled.
+# The warnings of the compiler and of objtool are errors here, but for allmodconfig. These
+# kernels, and those that are booted, inline what the base inlines. For that, some objects of
+# the base are compiled.
 
 # x86 cannot do without perf events. If ever it can, this is to be built.
 possible() {	# NAME

@@ -2,21 +2,20 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
 # controls: hooks and parts of the guard are taken out, and exactly their tests fail
 #
-# It has a source and a kernel of its own, as others are at work with those without the
-# controls. A line in arch-x86-hooks/BASE/controls/*.diff says what is to come of it:
+# It has its own source and kernel, as other parts use those without the controls. A line in
+# arch-x86-hooks/BASE/controls/*.diff says what must happen:
 #
 #	# breaks: WORDS		The build fails, and says WORDS.
 #	# fails: TEST		This test fails, and no other does
 #	# programs: PROGRAM...	... of these programs.
 #	# without PART: TEST... not TEST...
 #				The control is a switch on the command line for a
-#				PART of the guard. Without it, the tests of trap_guard
+#				PART of the guard. Without it, the tests of trap_probes
 #				before "not" fail, and the ones after it do not.
 #	# without PART, alone: TEST
 #				The same in a guest of its own, which may hang or die
-#				of it. "oops" is the test of trap_oops. Each that
-#				hangs takes its time, so make check has but the first
-#				of each PART.
+#				of it. "oops" is the test of trap_oops. A hang takes
+#				long, so make check runs only the first of each PART.
 
 kernels
 
@@ -49,8 +48,8 @@ stdbuf -oL $* >/job/tap 2>&1
 EOF
 }
 
-# With nothing left out, all the tests that the switches name pass; how long they
-# take says how long to wait for those that hang
+# With the whole guard, all tests that the switches name pass. Their duration is the time to
+# wait for tests that hang.
 nothing_left_out() {
 	began_guest=$(date +%s)
 	# shellcheck disable=SC2046 # a list of tests
@@ -81,7 +80,7 @@ without() {	# PART TEST... [not TEST...]
 	diff "$logs/failed" "$logs/expected"
 }
 
-# It began, and did not succeed in a time in which all of them do
+# The test began, and did not pass in the time in which all tests pass
 without_alone() {	# PART TEST
 	job=$logs/control.$1.$2
 	if [ "$2" = oops ]; then
@@ -110,7 +109,7 @@ for control in "$hooks"/controls/*.diff; do
 	else
 		sed -n 's/^# without \([a-z]*\)\(, alone\)\{0,1\}: \(.*\)/\1 \2\3/p' "$control" >"$logs/switches"
 		check "control: $of builds" "$top/scripts/build" -t "$src"
-		check "control: $of, with nothing left out all is well" nothing_left_out
+		check "control: $of, with the whole guard all tests pass" nothing_left_out
 		last_alone=''
 		while read -r part what <&3; do
 			case $what in

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# debug: the kselftest on a kernel with lockdep and the like, which is not to complain
+# debug: all test programs on a kernel with lockdep and the like, without a complaint
 
 kernels debug
 
@@ -16,5 +16,5 @@ EOF
 
 export TIMEOUT="${TIMEOUT:-900}"
 passes_kselftest debug debug "$(all_programs | grep -v _32)"
-check 'KFENCE and oopses in page faults are told' oopses_of_faults
+check 'the events report page faults of KFENCE and oopses' oopses_of_faults
 unset TIMEOUT

@@ -45,7 +45,7 @@ names_in() {	# MACRO
 	grep -owE "$1\([a-z0-9_]+\)" "$logs/added" | sed 's/.*(//; s/)//' | sort
 }
 
-# scripts/build asks git what has changed, and git does not know of the new header
+# scripts/build asks git what has changed, so git has to know the new header
 builds_with_defects() {
 	plain_git -C "$src" checkout -q -f HEAD &&
 	plain_git -C "$src" apply "$defects/defects.diff" &&
@@ -53,8 +53,8 @@ builds_with_defects() {
 	"$top/scripts/build" -t "$src" && no_warning guest
 }
 
-# run_with WORDS PROGRAM JOB [TEST...]: with these words on the kernel's command line. What
-# came of it is in JOB/tap. The program ends when these tests have failed
+# run_with WORDS PROGRAM JOB [TEST...]: boot with these words on the kernel's command line, and
+# run PROGRAM. Its results are in JOB/tap. It ends when these tests have failed.
 run_with() {
 	words=$1 program=$2 job=$3
 	arguments=${2#"${2%% *}"}
@@ -101,7 +101,7 @@ tests_of() {	# COLUMN VALUE
 		sed 's/; /\n/g' | sort -u
 }
 
-# An oops is what some of these are about, so the guest may fail
+# Some of these programs cause an oops, so the guest may fail
 passes_without() (	# PROGRAM
 	job=$logs/without-$(echo "$1" | tr ' ' -)
 	run_with trap_defect=none "$1" "$job" || true
@@ -129,6 +129,7 @@ is_caught() (	# NAME PROGRAM
 	shift 2
 	run_with "trap_defect=$name" "$program" "$job" "$@" || true
 	switched_on "$name" "$job" || exit 1
+	grep -q '^1\.\.[1-9]' "$job/tap" || { echo "$program has not run"; exit 1; }
 	sed -n 's/^not ok [0-9]* //p' "$job/tap" >"$job/failed"
 	cat "$job/failed"
 	! grep -vxFf "$job/failed" "$logs/$name.tests" >"$job/missing" || {

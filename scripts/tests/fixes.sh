@@ -42,7 +42,8 @@ hangs_in_printk() {
 
 kernels guest nohz guest-base nohz-base
 check 'fixes: the module of rcu_eqs builds' build_rcu_eqs "$src" nohz
-check 'fixes: and for the base' build_rcu_eqs "$dir/src-base" nohz-base
+check 'fixes: the module of rcu_eqs builds for the base' \
+	build_rcu_eqs "$dir/src-base" nohz-base
 check 'fixes: the reproducers run' reproduced guest "$logs/fixed"
 check 'fixes: cr2 is fixed' is_fixed cr2 "$logs/fixed"
 check 'fixes: the reproducers run where the context is tracked' reproduced nohz "$logs/fixed-nohz"
@@ -51,6 +52,7 @@ check 'fixes: tp_printk runs' reproduced guest "$logs/fixed-printk" -a tp_printk
 check 'fixes: tp_printk is fixed' is_fixed tp_printk "$logs/fixed-printk"
 check 'fixes: the reproducers run on the base' reproduced guest-base "$logs/base"
 check 'fixes: cr2 is in the base' was_there cr2 "$logs/base"
-check 'fixes: they run on the base where it is tracked' reproduced nohz-base "$logs/base-nohz"
+check 'fixes: the reproducers run on the base where the context is tracked' \
+	reproduced nohz-base "$logs/base-nohz"
 check 'fixes: rcu_eqs is in the base' was_there rcu_eqs "$logs/base-nohz"
 check 'fixes: tp_printk hangs the base' hangs_in_printk guest-base "$logs/base-printk"

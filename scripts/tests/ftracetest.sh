@@ -6,9 +6,9 @@
 # has the trap and page fault events on in an instance, which the tests leave alone: they
 # reset all that is in the top one. Some of the tests depend on how busy the machine is,
 # and a guest of QEMU's emulation hangs at times. So a folder whose guest did not end runs
-# once more; and a test that came to something else than on the base, or to nothing, runs
-# again, alone, three times on both kernels. It fails if it came to what it never did on
-# the base, or less than half of the times to what it did there the most.
+# once more. A test with another result than on the base, or with none, runs again, alone,
+# three times on both kernels. It fails if it has a result that it never had on the base. It
+# also fails if it has the base's most frequent result in less than half of its runs.
 
 kernels ftracetest ftracetest-base
 
@@ -27,7 +27,7 @@ tests_of() {
 	done <"$logs/ftrace.files"
 }
 
-# run_tests base|off|on JOB TIMES FILE|FOLDER...: what each test came to is in JOB/results
+# run_tests base|off|on JOB TIMES FILE|FOLDER...: JOB/results gets the result of each test
 run_tests() {
 	kernel=ftracetest of=$src events=$1 job=$2 times=$3
 	[ "$1" != base ] || kernel=ftracetest-base of=$dir/src-base
@@ -146,7 +146,7 @@ verdicts() {
 	done 3<"$logs/both"
 }
 
-# A test that ran alone as well: there has to be nothing new about its results
+# Judge a test that ran alone as well: it must have no new result
 judge() {	# off|on
 	awk -F '\t' -v t="$test" '$1 == t { print $2 }' "$logs/$1.alone" >"$logs/here"
 	awk -F '\t' -v t="$test" '$1 == t { print $2 }' "$logs/base.alone" >"$logs/there"
@@ -172,7 +172,7 @@ printf '%s\n' 'ftracetest without the series' 'ftracetest, events off' 'ftracete
 	>>"$logs/ftrace.names"
 only=${ONLY:-} awk '{ o = ENVIRON["only"]; if (substr($0, 1, length(o)) == o) found = 1 }
 	END { exit !found }' "$logs/ftrace.names" ||
-	{ fail 'ftracetest: the name of a test begins so'; echo "# ONLY='$ONLY'"; exit; }
+	{ fail 'ftracetest: ONLY names a test'; echo "# ONLY='$ONLY'"; exit; }
 
 # ONLY may ask for a test or a folder, with the events off or on: the guests of these are
 # needed then

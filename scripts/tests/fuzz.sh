@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# fuzz: random traps, while all that looks at them is switched at random
+# fuzz: random traps, while events, tracers and probes are switched at random
 #
 # FUZZ_SECONDS=300 and FUZZ_SEED=NUMBER say for how long, and how to do the same again;
 # FUZZ_KERNEL=kasan on which kernel.
@@ -9,13 +9,13 @@ fuzz_kernel=${FUZZ_KERNEL:-kasan}
 fuzz_seconds=${FUZZ_SECONDS:-300}
 fuzz_seed=${FUZZ_SEED:-0x$(od -An -N 6 -tx1 /dev/urandom | tr -d ' \n')}
 
-# What repeats it is the seed
+# The seed repeats a run
 repeat_with="FUZZ_SEED=$fuzz_seed FUZZ_SECONDS=$fuzz_seconds FUZZ_KERNEL=$fuzz_kernel"
 
 kernels guest "$fuzz_kernel"
 
-# The console tells the seed, and each round. Four CPUs on a thread of a busy host may take
-# longer than RCU waits
+# The console shows the seed and each round. Four CPUs on one thread of a busy host may take
+# longer than the stall timeout of RCU.
 fuzz() {	# JOB
 	guest "$fuzz_kernel" "$1" -c 4 -d 512 -a rcupdate.rcu_cpu_stall_timeout=120 <<EOF
 {
@@ -31,8 +31,9 @@ what_it_said() {	# TAP
 	sed -n '/ times .* refused, /d; s/^Bail out!/# &/; s/^# /# /p' "$1" | head -n 60
 }
 
-# Each of them, if only once: some are refused most of the time. With REFUSED, one that was
-# refused less often may be missing: that is luck. A kernel may have no probes of functions
+# Each operation was done, at least once: some are refused most of the time. With REFUSED, an
+# operation that was refused less often may be missing, by chance. A kernel may lack function
+# probes.
 each_was_done() {	# TAP [REFUSED]
 	grep ' times ' "$1"
 	cannot=''
@@ -107,7 +108,7 @@ replays() {	# JOB
 	[ "$(digest "$1/same")" != "$(digest "$1/other")" ]
 }
 
-# It has to have been at work, and to have ended because of the signal
+# It was at work, and it ended because of the signal
 ended_by_signals() {	# JOB
 	for signal in INT TERM; do
 		passes "$1/$signal" && grep '^# ended by ' "$1/$signal" &&
@@ -145,7 +146,7 @@ if selected; then
 	check 'long run: the guest boots, and it ends' fuzz "$job"
 	report 'long run' "$job" 1
 	what_it_said "$job/tap"
-	# Of so many, at least ten are of the kind that is drawn the least
+	# Of 10000 operations, at least ten are expected to be of the rarest kind
 	operations=$(operations_of "$job/tap")
 	if [ "${operations:-10000}" -lt 10000 ] && each_was_done "$job/tap" 20 >/dev/null; then
 		skip 'long run: each kind of operation was done' "$operations of them are too few to draw each"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# guest: the kselftest and our own programs on x86_64, people's tools, the recipes of the documentation
+# guest: the kselftest and the programs of tests/ on x86_64, trace-cmd, perf, bpftrace, recipes
 
 kernels guest
 
@@ -13,14 +13,14 @@ cd $build/kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@") 2>&1 |
 EOF
 }
 
-# An oops is what this one is about, so the guest fails
+# This program causes an oops, so the guest fails
 oops_in_probe() {
 	! run_programs guest "$logs/oops" trap_oops || { echo "no oops"; return 1; }
 	cat "$logs/oops/tap"
 	grep -q '^ok 1 ' "$logs/oops/tap"
 }
 
-# Those that only an early K8 raises, or a kernel takes for one of it
+# Page faults of errata: only an early K8 raises them, or the kernel handles them only there
 errata() {
 	guest guest "$logs/errata" -m max,vendor=AuthenticAMD,family=15,model=5 <<EOF || return 1
 $tests/pagefault_ways errata93 prefetch >/job/tap 2>&1
@@ -156,8 +156,8 @@ check 'trace_event=trap:* on the command line' at_boot
 ! have perf 'a machine check while perf -g records the traps' ||
 	check 'a machine check while perf -g records the traps' machine_check_under_perf
 check 'what the series add to ftracetest passes' ftrace_tests
-check 'page faults of MMIO are told' mmio_faults
-check 'page faults of old CPUs are told' errata
+check 'the events report page faults of MMIO' mmio_faults
+check 'the events report page faults of old CPUs' errata
 unset TIMEOUT
 group='the guest runs the recipes of the documentation'
 have 'trace-cmd perf' "$group" || exit 0

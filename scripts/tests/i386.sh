@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# i386: the kselftest on a kernel of 32 bit
+# i386: all test programs on a 32-bit kernel
 
 kernels i386
 
-# Where there is no shell of 32 bit, init runs the tests. Their results have the names of
-# their files, and by these ONLY may ask for them
+# There is no 32-bit shell, so init runs the tests. Their results have the names of the
+# programs, without _32, and ONLY takes these names.
 programs_32() {	# JOB PROGRAM...
 	job=$1
 	shift
@@ -21,7 +21,8 @@ export TIMEOUT="${TIMEOUT:-900}"
 set -- $(programs i386 $(all_programs | grep -v _32))
 group=i386
 check 'i386: there is a job for its guest' programs_32 "$logs/i386" "$@"
-check 'i386: the guest boots and runs the kselftest' "$top/scripts/boot" -d 512 "$logs/i386"
+check 'i386: the guest boots and runs the test programs' \
+	"$top/scripts/boot" -d 512 "$logs/i386"
 report i386 "$logs/i386" $#
 check 'i386: no splat on the console' console_clean "$logs/i386/console.log"
 group=''

@@ -89,7 +89,7 @@ lttng_fix_alone() (
 	[ -f "$lttng/fix/src/probes/lttng-probe-x86-exceptions.o" ]
 ) 8>>"$dir/guest-base.lock"
 
-# The demo, and all the ways in which a page fault can end
+# The demo, and the traps and page faults of two programs of the kselftest
 lttng_guest() {
 	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/demo.c" &&
 	guest guest "$logs/lttng" -d 512 <<EOF
@@ -133,8 +133,8 @@ EOF
 	console_clean "$logs/lttng-waits/console.log"
 }
 
-# records: of what ftrace or babeltrace2 prints, the records of the processes between
-# those two, in one form: PID EVENT FIELD=VALUE... That is without the addresses of the
+# records: bring what ftrace or babeltrace2 prints into one form, for processes between the
+# two PIDs of "tids": PID EVENT FIELD=VALUE... That is without the addresses of the
 # kernel which ftrace prints as symbols, and without the names of the bits of masks.
 records() {
 	sed -E -e 's/\( "([^"]*)" : container = ([0-9]+) \)/\2(\1)/g' -e 's/ = /=/g' \

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# neighbours: git am -3 on the other kernels that Debian has, or where it does not apply
+# neighbours: git am -3 on Debian's other kernels: it applies, or conflicts only where known
 #
 # These are the newest of each linux-source-7.* in each suite, one for each version of
 # upstream's. The cache has of them the files that the series changes. Where a patch
-# does not apply, its side of the conflict is taken, and the next one follows: so all
-# the places are told that want a hand, each once. arch-x86-hooks/BASE/neighbours/X.Y
-# has those that are known, or none: none is to be new, and none to be gone. Of a kernel
-# without such a list, which Debian has got since, they are told.
+# does not apply, its side of the conflict is taken, and the next one follows: so each
+# place with a conflict is reported, once. arch-x86-hooks/BASE/neighbours/X.Y lists the known
+# places, or none. A new place is a failure, and so is one that is gone. Of a newer kernel
+# without such a list, the places are only reported.
 
 # shellcheck source=scripts/archive.sh
 . "$top/scripts/archive.sh"
@@ -125,16 +125,16 @@ neighbour() {	# SUITE PACKAGE VERSION UPSTREAM
 		fail "$name"
 		tail -n 5 "$logs/neighbour.log" | sed 's/^/# /'
 	elif [ ! -f "$known" ] && [ -s "$logs/places" ]; then
-		pass "$name does not take all, and has no list in ${hooks##*/}/neighbours yet"
+		pass "$name has conflicts, and no list in ${hooks##*/}/neighbours yet"
 		sed "s|^|# $3 does not take |" "$logs/places"
 	elif ! diff "$logs/known" "$logs/places" >"$logs/neighbour.diff"; then
 		fail "$name"
 		sed -n "s|^> |# $3 does not take |p; s|^< |# $3 takes |p" "$logs/neighbour.diff"
 	elif [ -s "$logs/known" ]; then
-		pass "$name does not take all, but where is known"
+		pass "$name has only known conflicts"
 		sed "s|^|# $3 does not take |" "$logs/known"
 	else
-		pass "$name takes all"
+		pass "$name takes all patches"
 	fi
 }
 

@@ -14,8 +14,8 @@ allowed() {
 		'sigbus 5' 'fixup 2' 'get_user_pages 2' 'munmap 1' | sort -k 1,1
 }
 
-# prices KERNEL JOB WAY: the median price of each kind of fault, by the kselftest's
-# trap_price. Half of the page_cache faults take 23 instructions more than the other half:
+# prices KERNEL JOB WAY: the median price of each kind of fault, as trap_price of tests/
+# measures it. Half of the page_cache faults take 23 instructions more than the other half:
 # their median is one or the other by chance, so their mean counts.
 prices() {
 	kinds=$(allowed | sed 's/ .*//' | tr '\n' ,)
@@ -47,7 +47,7 @@ on_is_seen() {
 	prices price "$logs/price-on" pagefault_exit && ! off "$logs/price-on/prices"
 }
 
-# A rate that no CPU comes to: trap_price says that it was not measured, and fails
+# A rate that no CPU reaches: trap_price reports a failure to measure it
 failure_is_seen() {
 	guest price "$logs/price-fails" -n -c 1 <<EOF || return 1
 TMPDIR=/tmp $tests/trap_price -n 1000 -e 1000000000 off >/job/lines
@@ -59,7 +59,7 @@ EOF
 
 group=price
 check 'price: the instructions of a page fault without the series' prices price-base "$logs/price-base" off
-check 'price: and with it' prices price "$logs/price" off
-check 'price: off is next to nothing' off "$logs/price/prices"
-check 'price: on is seen' on_is_seen
-check 'price: a failure to measure is seen' failure_is_seen
+check 'price: the instructions of a page fault with the series' prices price "$logs/price" off
+check 'price: disabled events cost almost nothing' off "$logs/price/prices"
+check 'price: the comparison notices an enabled event' on_is_seen
+check 'price: trap_price reports a failed measurement' failure_is_seen

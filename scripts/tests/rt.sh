@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# rt: the kselftest on a kernel with PREEMPT_RT
+# rt: all test programs on a kernel with PREEMPT_RT
 
 kernels rt
 export TIMEOUT="${TIMEOUT:-1800}"

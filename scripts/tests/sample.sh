@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# sample: the module of samples/trap_events counts, and goes while traps pour in
+# sample: the module of samples/trap_events counts, and unloads while traps are raised
 #
 # LOADS=1000: how many times it is loaded and unloaded.
 
@@ -75,8 +75,8 @@ EOF
 	console_clean "$1/console.log"
 }
 
-# Each time it counts what pours in, before it goes. So that this takes two minutes and
-# not ten, grace periods are short, and who loads it has most of a CPU
+# Each time, it counts some traps before it is unloaded. Short grace periods and a high
+# priority of the loader make this take two minutes instead of ten.
 comes_and_goes() {	# JOB
 	guest guest "$1" -a rcupdate.rcu_expedited=1 <<EOF || return 1
 cp $module /tmp

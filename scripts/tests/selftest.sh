@@ -3,7 +3,7 @@
 # selftest: seeded defects, each in a scratch copy, and each caught by the part meant for it
 #
 # A file in scripts/defects/ is sourced in the top of the copy, and makes it defective.
-# Its head says what is to come of that:
+# Its head says what must happen then:
 #
 #	# part: PART		The part that is run then,
 #	# only: NAME		and of that what begins so (if not given: the first of
@@ -94,7 +94,7 @@ every_part_has_one() {
 	[ ! -s "$logs/none" ]
 }
 
-check 'each part has a defect that it is to catch' every_part_has_one
+check 'each part has a defect to catch' every_part_has_one
 for defect in "$top"/scripts/defects/*; do
 	check "defect: $(basename "$defect")" defect_is_caught "$defect"
 done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034,SC2046,SC2086 # variables of scripts/check, lists
-# series: that the patches are what the sources give, and that git am takes them
+# series: the patches match the sources, and git am applies them
 
 # The series
 patches_of_sources() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# smp: the kselftest with one, two and four CPUs
+# smp: all test programs with one, two and four CPUs
 
 kernels guest
 export TIMEOUT="${TIMEOUT:-1800}"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check
-# stress: what may happen around the events, a minute each on 4 CPUs, on kasan and debug
+# stress: traps while events, CPUs and memory change, a minute each, 4 CPUs, on kasan and debug
 #
 # SECONDS_EACH=SECONDS: shorter, or longer. STRESS_KERNEL=NAME: on another kernel. A scenario
-# has four results of trap_stress, and one of what the console said meanwhile. KASAN keeps
-# memory of its own, so how much is gone is seen better without it, and debug is faster.
+# has four results of trap_stress, and one about the console. KASAN keeps memory of its own,
+# so a leak shows better on debug, which is also faster.
 
 scenarios='all toggle instances filters readers hotplug nmi overwrite probes memory'
 each=${SECONDS_EACH:-60}
 repeat_with="SECONDS_EACH=$each${STRESS_KERNEL:+ STRESS_KERNEL=$STRESS_KERNEL}"
 
-# asked_for SCENARIO: by ONLY, be that the beginning of its name or one of its results
+# asked_for SCENARIO: whether ONLY is the beginning of its name, or names one of its results
 asked_for() {
 	case "stress on $on: $1" in
 	"${ONLY:-}"*)	return 0 ;;
@@ -22,12 +22,12 @@ asked_for() {
 }
 
 run_stress() {	# SCENARIO...
-	# No scenario is to pass for it is shorter than what RCU bears
+	# A stall must be reported within a scenario of 60 s, so RCU waits for 40 s
 	guest "$on" "$job" -c 4 -d 64 -a rcupdate.rcu_cpu_stall_timeout=40 <<EOF
 $tests/trap_stress -s $each $* >/job/tap 2>&1
 cd /sys/kernel/debug
 [ -f kmemleak ] || exit 0
-# It tells what it has seen twice as lost, and not before that is 5 s old
+# kmemleak reports objects that two scans found lost, and that are older than 5 s
 for scan in 1 2; do
 	sleep 6
 	echo scan >kmemleak
@@ -40,8 +40,8 @@ no_leaks() {
 	cat "$job/leaks" && [ ! -s "$job/leaks" ]
 }
 
-# console_of SCENARIO: what it said from where that begins to where it ends; "end" for
-# what was between them
+# console_of SCENARIO: what the console said during it; "end" stands for what it said
+# outside of all scenarios
 console_of() {
 	tr -d '\r' <"$job/console.log" | awk -v of="$1" '
 		BEGIN				{ now = "end" }
@@ -49,7 +49,7 @@ console_of() {
 		now == of'
 }
 
-# What console_clean() does not know by its name has a call trace, which here none may
+# A complaint that console_clean() does not know has a call trace. None may be here.
 silent() {	# SCENARIO
 	console_of "$1" >"$job.$1" && [ -s "$job.$1" ] &&
 	console_clean "$job.$1" &&
@@ -67,7 +67,7 @@ stress() {	# SCENARIO...
 	[ "$each" -ge 60 ] ||
 		skip "stress on $on: each scenario has a minute" "SECONDS_EACH=$each asks for less"
 	kernels "$on"
-	# Four times that, if it is slow, the warm-up, and what memory takes until it has settled
+	# A slow kernel takes four times as long; add the warm-up, and the time to settle
 	TIMEOUT=${given:-$((900 + $# * (each * 5 + 240)))}
 	export TIMEOUT
 	group=${ONLY:-stress on $on}
@@ -90,7 +90,7 @@ stress() {	# SCENARIO...
 		check "$name" silent "$scenario"
 	done
 	group=${ONLY:-stress on $on}
-	check "stress on $on: nor has it before, between and after" silent end
+	check "stress on $on: the console has no complaint outside of the scenarios" silent end
 	if grep -qx CONFIG_DEBUG_KMEMLEAK=y "$dir/$on/.config"; then
 		check "stress on $on: kmemleak finds nothing" no_leaks
 	fi

@@ -81,8 +81,8 @@ tables_of_testing() {
 		{ echo 'run scripts/testing --update'; return 1; }
 }
 
-# A defect that has lost its line would be told by check-selftest alone, which takes
-# hours. Each expression of its sed is to change something
+# Each expression of sed in a defect must change something. Without this test, only
+# check-selftest, which takes hours, would find a defect that has lost its line.
 defects_change_something() {
 	: >"$logs/stale"
 	for defect in "$top"/scripts/defects/*; do
@@ -135,8 +135,8 @@ done
 check_with "$licences" 'checkpatch --strict on the programs of scripts/ and tests/' checkpatch_programs
 check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
-check 'docs/testing.md has the parts and the defects that there are' tables_of_testing
+check 'docs/testing.md lists all parts and all defects' tables_of_testing
 check 'SPDX in every file' spdx
-check 'the defects of check-selftest change what they are to change' defects_change_something
+check 'each defect of check-selftest changes something' defects_change_something
 check_with shellcheck shellcheck shell_scripts
 check_with codespell codespell spelling

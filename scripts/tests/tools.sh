@@ -169,7 +169,7 @@ least() {	# WHAT NUMBER EXPECTED
 vectors='0 1 3 4 6 11 12 13 16'
 nr_vectors=9
 
-# The comparison has to see one that is missing, one too many, and a wrong field
+# The comparison must notice a missing event, one too many, and a wrong field
 counts_are_seen() {
 	trace=$out/switch/set_event.trace
 	counted "$out/switch/raised" "$trace" trap_entry || return 1
@@ -214,8 +214,8 @@ instances_apart() {
 records() {	# FILE EVENT
 	sed -n "s/.*: $2: /$2: /p" "$1" | sort
 }
-# What a filter let through and what its opposite did are all, each has some where a field
-# has more than one value, and none is in both
+# A filter and its opposite together let through each record, and none twice. Where a field
+# has more than one value, each of them lets some through.
 filtered() {
 	counted "$out/filters/again" "$out/filters/all.trace" "$all_events" || return 1
 	fields=$(cat "$out"/filters/*.format | grep -c '^	field:.*[ *][a-z_]*;' || true)
@@ -521,7 +521,7 @@ bpftrace_stacks() {
 	cat "$logs/stack"
 	grep -qE '^ +exc_invalid_op\+' "$logs/stack" && grep -qE '^ +asm_exc_invalid_op\+' "$logs/stack"
 }
-# Its own words, for what is not there
+# perf and bpftrace name the event or the field that does not exist
 tools_refuse() {
 	cat "$out/bpf_trace/missing" "$out/bpf_trace/field"
 	cat "$out/bpf_trace/perf.missing"
@@ -552,7 +552,7 @@ libbpf_refuses() {
 		'error: no field other_field in trace_event_raw_trap here: the program is for another kernel status 1'
 }
 
-# Those of the documentation: each ends well, says what it is to say, and leaves nothing
+# The recipes of the documentation: each succeeds, prints what it must, and leaves nothing
 recipe_is() {	# JOB NAME
 	file=$1/out/recipes/$2.out raised=$logs/raised
 	is status "$(sed -n 's/^status //p' "$file")" 0 || { tail -n 5 "$file"; return 1; }
@@ -666,14 +666,16 @@ check 'tools: perf and bpftrace say what is not there' tools_refuse
 check 'tools: a program of libbpf has each field' libbpf_shows
 check 'tools: a program of libbpf reads struct pagefault' libbpf_arguments
 check 'tools: a program of libbpf for another kernel says so' libbpf_refuses
-check 'tools: those of this machine run on a kernel without BTF' old_tools_guest
+check 'tools: the tools of this machine run on a kernel without BTF' old_tools_guest
 for job in tools old; do
 	of=Debian
 	[ $job = tools ] || of='this machine'
 	while read -r recipe; do
-		check "tools: the recipe $recipe, by those of $of" recipe_is "$logs/$job" "$recipe"
+		check "tools: the recipe $recipe, by the tools of $of" \
+			recipe_is "$logs/$job" "$recipe"
 	done <"$logs/recipes.names"
-	check "tools: the recipes leave nothing behind, by those of $of" nothing_left "$logs/$job"
+	check "tools: the recipes leave nothing behind, by the tools of $of" \
+		nothing_left "$logs/$job"
 done
 for job in tools old; do
 	check "tools: no splat on the console of $job" console_clean "$logs/$job/console.log"

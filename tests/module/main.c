@@ -141,7 +141,7 @@ static struct notifier_block trap_test_nb = {
 static DEFINE_PER_CPU(bool, trap_test_nmi_pending);
 static DEFINE_PER_CPU(const struct trap_test *, trap_test_in_nmi);
 
-/* A probe raises the second trap here: should that be traced, it raises no more */
+/* The probe raises its second trap: if that is traced, it raises no more */
 static DEFINE_PER_CPU(bool, trap_test_after_nmi);
 
 /* Where the last one was taken, for the reader of the file */
@@ -238,8 +238,8 @@ static unsigned int trap_probe_delay;
 static bool trap_probe_oops;
 
 /*
- * A probe that never returns leaves a reader of SRCU behind. Nobody can wait
- * for that one any more, so the probe stays where it is.
+ * A probe that never returns leaves an SRCU reader behind. A wait for that
+ * reader never ends, so the probe stays attached.
  */
 static bool trap_probe_lost;
 

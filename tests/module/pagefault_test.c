@@ -4,8 +4,8 @@
  * about, for the programs of tests/.
  *
  * /sys/kernel/debug/x86_trap_test/fault lists them, a line each. Write a name to
- * raise it once; EOPNOTSUPP is the answer of a CPU or a configuration without
- * it.
+ * raise it once. The write fails with EOPNOTSUPP if the CPU or the
+ * configuration lacks it.
  *
  *	spurious	a write which the page table allows
  *	vmalloc		a page table entry that this mm does not have yet

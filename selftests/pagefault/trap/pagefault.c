@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the tests of the page fault trace events share: their records, one access and
- * what is expected of it, and memory whose faults are slow.
+ * Shared by the tests of the page fault trace events: parsing of records, an
+ * access with its expected record, and memory whose faults are slow.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -75,7 +75,7 @@ bool next_pagefault(FILE *f, struct pagefault *r)
 	return false;
 }
 
-/* trace_faults - On these bytes, of the current process or of all */
+/* trace_faults - Trace faults at these bytes, of this process or of @all */
 void trace_faults(const void *p, size_t size, bool all)
 {
 	unsigned long long first = (unsigned long)p, last = first + size - 1;
@@ -95,7 +95,7 @@ void trace_end(void)
 	must(put(fault_instance, "events/pagefault/enable", "0"), "disable");
 }
 
-/* fault_matches - Whether an entry or an exit says what is expected of an access to @p */
+/* fault_matches - Whether an entry or an exit for @p is as expected */
 bool fault_matches(const struct pagefault *r, const struct expect_fault *x, const void *p)
 {
 	bool good;
@@ -118,7 +118,7 @@ bool fault_matches(const struct pagefault *r, const struct expect_fault *x, cons
 	return good;
 }
 
-/* faults_match - Whether the trace has an entry and its exit, as expected, and no others */
+/* faults_match - Whether the trace has just one entry and exit, as expected */
 bool faults_match(const struct expect_fault *x, const void *p)
 {
 	int entries = 0, exits = 0, wrong = 0;
@@ -134,7 +134,7 @@ bool faults_match(const struct expect_fault *x, const void *p)
 			entry = r;
 		} else {
 			exits++;
-			/* Even if the context goes on elsewhere */
+			/* The ip of the fault, even after a fixup */
 			wrong += !*r.ip || strcmp(r.ip, entry.ip);
 		}
 	}
@@ -168,7 +168,7 @@ static bool kernel_reads(const void *p)
 	return done;
 }
 
-/* access_is - One access, from one instruction, and what it is to look like */
+/* access_is - Access @p once. Return whether the records are as expected */
 bool access_is(void *p, enum how how, const struct expect_fault *x)
 {
 	bool good = true;
@@ -195,7 +195,7 @@ char *must_map(int flags, int fd, size_t size)
 	return p;
 }
 
-/* new_file - A file that is gone when it is closed; -1 if $TMPDIR is not on a disk */
+/* new_file - An unlinked file; -1 if $TMPDIR is not on a disk */
 int new_file(off_t pages)
 {
 	const char *dir = getenv("TMPDIR");
@@ -223,14 +223,14 @@ int new_file(off_t pages)
 	return fd;
 }
 
-/* drop_cache - So that the next access has to read the disk */
+/* drop_cache - Make the next access read the disk */
 void drop_cache(int fd)
 {
 	fsync(fd);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-/* wait_for_pages - Memory whose faults wait until served; -1 without userfaultfd */
+/* wait_for_pages - Make faults wait for userfaultfd; -1 if there is none */
 int wait_for_pages(void *p, size_t size)
 {
 	struct uffdio_api api = { .api = UFFD_API };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the tests of the page fault trace events share: see pagefault.c */
+/* Shared by the tests of the page fault trace events, see pagefault.c */
 #ifndef TRAP_PAGEFAULT_H
 #define TRAP_PAGEFAULT_H
 
@@ -28,7 +28,7 @@
 
 #define FAULT_FLAG_REMOTE	0x80
 
-/* A record of the pagefault events; what it does not have is 0 */
+/* A record of the pagefault events. Missing fields are 0 */
 struct pagefault {
 	char event[16], outcome[16], mode[8], ip[IP_SIZE];
 	unsigned long long address, error_code, duration;
@@ -36,7 +36,7 @@ struct pagefault {
 	int signo, si_code, tgid;
 };
 
-/* What the record of a fault says. The bits of an @either may differ */
+/* Expected record of a fault. The bits of an @*_either may differ */
 struct expect_fault {
 	const char *outcome;
 	unsigned int error_code;

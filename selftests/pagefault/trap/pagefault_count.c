@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Count page faults by the pagefault trace events, and compare with all others who
- * count them: getrusage(), the exceptions events and the software events of perf. All
- * have to agree, to the last fault.
+ * Count page faults by the pagefault trace events, and compare with all other
+ * counters: getrusage(), the exceptions events and perf's software events. They
+ * must agree exactly.
  *
- * The events are counted by counters of perf with filters: nothing gets lost there, as
- * in a ring buffer. Each workload is a process that counts itself, its threads and its
+ * perf counters with filters count the events. Unlike a ring buffer, they lose
+ * none. Each workload is a process that counts itself, its threads and its
  * children.
  */
 #define _GNU_SOURCE
@@ -56,7 +56,7 @@ static const struct {
 	[PAGE_FAULT_KERNEL] = { "exceptions/page_fault_kernel" },
 	[PERF_MINOR] = { .software = PERF_COUNT_SW_PAGE_FAULTS_MIN },
 	[PERF_MAJOR] = { .software = PERF_COUNT_SW_PAGE_FAULTS_MAJ },
-	/* [OWN] is what the workload says */
+	/* [OWN] has the event and the filter of the workload */
 };
 
 static const struct workload {
@@ -64,8 +64,8 @@ static const struct workload {
 	bool (*set_up)(void);		/* false: there is no disk */
 	void (*run)(void);
 	size_t pages;
-	const char *event, *filter;	/* which of its faults are known, one for each page */
-	int times;			/* or so many */
+	const char *event, *filter;	/* count the faults on its pages */
+	int times;			/* faults on each page */
 } workloads[];
 
 /* Of the workload that this process is */
@@ -114,7 +114,7 @@ struct faults {
 	long minor, major;
 };
 
-/* Returns whether there are as many as in @f, and puts them there */
+/* Read getrusage() into @f. Return whether it is unchanged */
 static bool same_rusage(struct faults *f)
 {
 	struct faults before = *f;
@@ -128,8 +128,8 @@ static bool same_rusage(struct faults *f)
 }
 
 /*
- * What is between getrusage() and the counting must not fault. The memory that is used
- * there is locked, and was used before, by a call without @run. If it does, try again.
+ * No fault may come between getrusage() and the start of the counters. So lock
+ * all memory, and touch it by a call without @run. After a fault, try again.
  */
 static struct faults measure(void (*run)(void))
 {
@@ -165,7 +165,7 @@ static int differ(const char *what, unsigned long long a, unsigned long long b)
 	return a != b;
 }
 
-/* How many of those who count disagree */
+/* Return the number of failed comparisons */
 static int disagree(struct faults f)
 {
 	unsigned long long c[COUNTERS];
@@ -200,7 +200,7 @@ static void work(const struct workload *w)
 	open_counters();
 	measure(NULL);
 	wrong = disagree(measure(w->run));
-	/* The control: getrusage() and perf have more */
+	/* In the control, getrusage() and perf must count more */
 	_exit(wrong == (left_out ? 2 : 0) ? KSFT_PASS : KSFT_FAIL);
 }
 
@@ -224,7 +224,7 @@ static void run_touch(void)
 	write_pages(mem);
 }
 
-/* The page of zeros, in a thread on each CPU */
+/* Read the zero page, in a thread on each CPU */
 static bool set_up_zeros(void)
 {
 	n = workload->pages / cpus() * cpus();
@@ -261,7 +261,7 @@ static void end_child(pid_t child)
 		give_up("a child");
 }
 
-/* Each child copies each page, as the parent still has it; then the parent */
+/* Each child copies each page of the parent. Then the parent writes to it */
 static bool set_up_written(void)
 {
 	set_up_new();
@@ -285,7 +285,7 @@ static void run_fork(void)
 	write_pages(mem);
 }
 
-/* What is not in the page cache, without readahead */
+/* Read a file outside of the page cache, without readahead */
 static bool set_up_file(void)
 {
 	int fd = new_file(n);
@@ -304,7 +304,7 @@ static void run_read(void)
 		raise_read(mem + i * page_size);
 }
 
-/* The memory of a child, by get_user_pages(): the faults are the parent's */
+/* Read a child's memory by get_user_pages(): the parent has the faults */
 static bool set_up_remote(void)
 {
 	set_up_new();
@@ -342,8 +342,8 @@ static bool set_up_forbidden(void)
 static const struct workload workloads[] = {
 	{ "new pages", set_up_new, run_touch, 10, EXIT_EVENT, MINOR, 1 },
 	{ "new pages", set_up_new, run_touch, 20000, EXIT_EVENT, MINOR, 1 },
-	{ "page of zeros, a thread on each CPU", set_up_zeros, run_zeros, 20000, EXIT_EVENT, MINOR,
-	  1 },
+	{ "zero page, a thread on each CPU", set_up_zeros, run_zeros, 20000,
+	  EXIT_EVENT, MINOR, 1 },
 	{ "fork, copy-on-write", set_up_written, run_fork, 500, EXIT_EVENT, MINOR, CHILDREN + 1 },
 	{ "file, not in the cache", set_up_file, run_read, 64, EXIT_EVENT, MAJOR, 1 },
 	{ "process_vm_readv", set_up_remote, run_remote, 500, NOREGS_EVENT, MINOR, 1 },
@@ -374,8 +374,8 @@ int main(void)
 	for (size_t i = 0; i < ARRAY_SIZE(workloads); i++)
 		test_workload(&workloads[i], "");
 
-	/* Faults that the events miss do not stay hidden */
+	/* If an event misses faults, the comparison must fail */
 	left_out = LEFT_OUT;
-	test_workload(&workloads[0], "control, some are not counted: ");
+	test_workload(&workloads[0], "control, some faults left out: ");
 	ksft_finished();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test what the pagefault trace events say: bring about the ways in which a page
- * fault can end, and compare the one record of it with what is known otherwise:
- * address, instruction, signal, what getrusage() counts, how long it was held.
+ * Test the pagefault trace events: raise faults with different outcomes, and
+ * compare each record with the address, instruction and signal, the counts of
+ * getrusage(), and the time that the fault was held.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,11 +26,11 @@
 #define HOLD_MS		200
 #define FILE_PAGES	64
 
-static const char *why;		/* a set_up() that returns NULL says it here */
+static const char *why;		/* why set_up() returned NULL */
 
 /*
- * One access: the memory for it, and what is expected. A child that holds memory, too,
- * ends with the test.
+ * One access: set up the memory, and compare the record. A child that shares
+ * the memory is killed after the test.
  */
 static pid_t holder;
 
@@ -67,7 +67,7 @@ static void hold(void)
 		pause();
 }
 
-/* A page that waits on another CPU for the LRU lists is not reused */
+/* Stay on a CPU: a page in the LRU batch of another one is not reused */
 static char *page_with_fork(void)
 {
 	char *p;
@@ -100,7 +100,7 @@ static char *shared_page(void)
 	return must_map(MAP_SHARED | MAP_ANONYMOUS, -1, page_size);
 }
 
-/* A page of a file, which is in the page cache or not; the last one is beyond its end */
+/* A page of a file, @cached or not. Page FILE_PAGES is beyond the end */
 static char *file_page(int flags, bool cached, int at)
 {
 	int fd = new_file(FILE_PAGES);
@@ -161,12 +161,12 @@ static char *no_access(void)
 	return p;
 }
 
-/* The mm refuses, after it was asked */
+/* handle_mm_fault() returns VM_FAULT_SIGSEGV */
 static char *guard_region(void)
 {
 	char *p = new_pages(page_size);
 
-	why = "this kernel has none";
+	why = "this kernel has no guard regions";
 	return madvise(p, page_size, MADV_GUARD_INSTALL) ? NULL : p;
 }
 
@@ -186,7 +186,7 @@ static const struct access {
 	  { "MINOR", PROT | WRITE | USER, ANON | COW } },
 	{ "copy-on-write after fork()", page_with_fork, WRITE_IT,
 	  { "MINOR", PROT | WRITE | USER, ANON | COW } },
-	{ "reused after fork(), as the child is gone", page_after_fork, WRITE_IT,
+	{ "reused after fork(), without the child", page_after_fork, WRITE_IT,
 	  { "MINOR", PROT | WRITE | USER, ANON } },
 	{ "shared memory", shared_page, WRITE_IT,
 	  { "MINOR", WRITE | USER, SHMEM, 0, 0, ANY } },
@@ -212,7 +212,7 @@ static const struct access {
 	  { "FIXUP", .kernel = true } },
 	{ "SIGSEGV, no mapping", unmapped, WRITE_IT,
 	  { "SIGNAL", WRITE | USER, .signo = SIGSEGV, .code = SEGV_MAPERR } },
-	{ "SIGSEGV, write to what is read-only", read_only, WRITE_IT,
+	{ "SIGSEGV, write to a read-only page", read_only, WRITE_IT,
 	  { "SIGNAL", PROT | WRITE | USER, .signo = SIGSEGV, .code = SEGV_ACCERR } },
 	{ "SIGSEGV, PROT_NONE", no_access, READ_IT,
 	  { "SIGNAL", USER, .signo = SIGSEGV, .code = SEGV_ACCERR } },
@@ -220,7 +220,7 @@ static const struct access {
 	  { "SIGNAL", USER, ANON, 0, VM_FAULT_SIGSEGV, .signo = SIGSEGV, .code = SEGV_MAPERR } },
 };
 
-/* getrusage() counts the fault as what it was */
+/* Whether getrusage() counts the fault as in @outcomes */
 static bool counted(const struct rusage *before, const char *outcomes)
 {
 	struct rusage after;
@@ -240,7 +240,7 @@ static void test_access(const struct access *a)
 		ksft_test_result_skip("%s: %s\n", a->name, why);
 		return;
 	}
-	/* A kernel of 32 bit has no lock for each VMA */
+	/* A 32-bit kernel has no per-VMA locks */
 	if (x.flags & RETRIED_VMA && !kernel_of_64_bit())
 		x.flags ^= RETRIED_VMA | RETRIED_MMAP;
 	getrusage(RUSAGE_SELF, &before);
@@ -300,10 +300,10 @@ static void test_held(const char *name, int signo)
 	trace_end();
 	getrusage(RUSAGE_THREAD, &after);
 
-	/* The signal skipped the access, but it is none of the fault's */
+	/* The signal ended the access, but the fault did not send it */
 	good = trap_info.si_signo == signo;
 	memset(&trap_info, 0, sizeof(trap_info));
-	/* getrusage() says whether it is major: if it was the mmap lock */
+	/* A retry under the mmap lock makes it major. getrusage() tells */
 	if (signo) {
 		x.outcome = "INTERRUPTED";
 		x.flags_either = RETRIED_VMA | RETRIED_MMAP;
@@ -316,7 +316,7 @@ static void test_held(const char *name, int signo)
 }
 
 /*
- * Without registers: get_user_pages() for the memory of a child, which holds it
+ * Without registers: get_user_pages() on the memory of a child
  */
 static const struct remote {
 	const char *name;
@@ -331,7 +331,7 @@ static const struct remote {
 
 static bool remote_matches(const struct pagefault *r, const struct remote *m, char *p)
 {
-	/* Without memory cgroups, memory of others has no owner */
+	/* Without memory cgroups, the owner of another mm is not known */
 	const int tgid = kernel_symbol("mm_update_next_owner") ? holder : 0;
 	const bool retry = !strcmp(r->outcome, "RETRY");
 
@@ -372,7 +372,7 @@ static void test_remote(const struct remote *m)
 	}
 	fclose(f);
 	if (strcmp(found, m->outcomes))
-		ksft_print_msg("%s, and not%s\n", found, m->outcomes);
+		ksft_print_msg("outcomes%s, expected%s\n", found, m->outcomes);
 	ksft_test_result(good && !strcmp(found, m->outcomes), "%s\n", m->name);
 	end_holder();
 }

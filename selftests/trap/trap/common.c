@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the tests of the trap and page fault trace events share: files of tracefs,
- * tracing instances of their own, what is in the trace, and a signal handler that
- * continues behind the instruction that trapped.
+ * Shared by the tests of the trap and page fault trace events: access to
+ * tracefs, tracing instances, parsing of the trace, and a signal handler that
+ * continues after the instruction that trapped.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,7 +52,7 @@ int put(const char *dir, const char *file, const char *fmt, ...)
 	return ret;
 }
 
-/* get - What is in a file, for the caller to free; NULL if it cannot be read */
+/* get - Read a file. The caller frees the text. Return NULL on error */
 char *get(const char *dir, const char *file)
 {
 	char path[256], *text = NULL;
@@ -81,7 +81,7 @@ static pid_t owner;
 
 static void remove_instances(void)
 {
-	/* Not when a child ends */
+	/* A child must leave the instances of its parent */
 	if (getpid() != owner)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(instances); i++) {
@@ -92,7 +92,7 @@ static void remove_instances(void)
 	}
 }
 
-/* make_instance - A tracing instance that is removed at the end */
+/* make_instance - Create a tracing instance. It is removed at exit. */
 const char *make_instance(const char *name)
 {
 	if (!owner)
@@ -114,7 +114,7 @@ const char *make_instance(const char *name)
 	ksft_exit_fail_msg("too many instances\n");
 }
 
-/* trace_on - Both events, as far as @filter lets them through */
+/* trace_on - Enable both events, with @filter */
 void trace_on(const char *instance, const char *filter)
 {
 	must(put(instance, "trace", " "), "trace");
@@ -127,7 +127,7 @@ void trace_off(const char *instance)
 	must(put(instance, "events/trap/enable", "0"), "disable");
 }
 
-/* open_trace - The trace of a CPU, in the order of time; of all, if @cpu is -1 */
+/* open_trace - Open the trace of @cpu, or of all CPUs if @cpu is -1 */
 FILE *open_trace(const char *instance, int cpu)
 {
 	char path[256];
@@ -162,7 +162,7 @@ bool next_event(FILE *f, struct event *e)
 	return false;
 }
 
-/* traps_match - Whether the trace of @cpu holds what @x says, in turn, and no other has any */
+/* traps_match - Whether @cpu has the events of @x, and no other CPU has any */
 bool traps_match(const char *instance, const struct expect_traps *x, int cpu)
 {
 	int entries = 0, exits = 0, wrong = 0, elsewhere = 0;
@@ -225,7 +225,7 @@ bool kernel_of_64_bit(void)
 	return uname(&uts) || !strcmp(uts.machine, "x86_64");
 }
 
-/* kernel_symbol - Its address, also of a 64-bit kernel in a 32-bit program */
+/* kernel_symbol - Its address, with 64 bits even in a 32-bit program */
 uint64_t kernel_symbol(const char *name)
 {
 	unsigned long long address, found = 0;
@@ -243,7 +243,7 @@ uint64_t kernel_symbol(const char *name)
 	return found;
 }
 
-/* event_id - For perf, of "SYSTEM/EVENT"; -1 if there is none */
+/* event_id - ID of "SYSTEM/EVENT" for perf, or -1 */
 int event_id(const char *event)
 {
 	char file[100], *text;
@@ -263,9 +263,9 @@ int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 }
 
 /*
- * breakpoint - At an instruction of the kernel, or a write to a byte of our own
+ * breakpoint - Break at a kernel instruction, or on a write to a byte of ours
  *
- * The length of the former is that of the kernel's long, which may not be ours.
+ * A kernel breakpoint is as long as the kernel's long, which may not be ours.
  */
 int breakpoint(uint64_t address, bool kernel)
 {
@@ -284,7 +284,7 @@ int breakpoint(uint64_t address, bool kernel)
 	return fd;
 }
 
-/* start - Print the header, and see that the event and the CPUs are there */
+/* start - Print the header. Skip without root, @event or one of the CPUs */
 void start(const char *event)
 {
 	char path[100];
@@ -302,13 +302,13 @@ void start(const char *event)
 			ksft_exit_skip("CPU %d is offline or not allowed\n", cpu);
 }
 
-/* cpus - How many CPUs are online; start() sees that their numbers have no gaps */
+/* cpus - Number of online CPUs. start() checks that they are 0 to N - 1 */
 int cpus(void)
 {
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* must_fork - A child that does not outlive its parent */
+/* must_fork - Fork a child that dies with its parent */
 pid_t must_fork(void)
 {
 	pid_t parent = getpid(), child = fork();
@@ -333,7 +333,7 @@ void pin(int cpu)
 		ksft_exit_fail_msg("CPU %d: %s\n", cpu, strerror(errno));
 }
 
-/* new_pages - Memory without pages yet: one page fault each */
+/* new_pages - Map memory. The first access to each page faults */
 char *new_pages(size_t size)
 {
 	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -349,7 +349,7 @@ __thread unsigned long trap_ip, resume_ip;
 __thread sig_atomic_t trap_signals;
 __thread siginfo_t trap_info;
 
-/* Called first: returns whether it has done all that there is to do */
+/* Called first. If it returns true, on_trap() does nothing more */
 bool (*before_skip)(int signo, ucontext_t *context);
 
 static void on_trap(int signo, siginfo_t *info, void *context)
@@ -361,13 +361,13 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 	if (before_skip && before_skip(signo, uc))
 		return;
 	if (!trap_ip || (unsigned long)regs[REG_IP] != trap_ip) {
-		/* Not ours: die of it */
+		/* RAISE() did not raise it: let it kill us */
 		signal(signo, SIG_DFL);
 		return;
 	}
 	trap_signals++;
 	regs[REG_IP] = resume_ip;
-	/* A single step, and a task switch of IRET */
+	/* Set to raise a single step, and a #TS by IRET */
 	regs[REG_EFL] &= ~(EFLAGS_TF | EFLAGS_NT);
 }
 
@@ -383,7 +383,7 @@ void set_up_signal_stack(void)
 	sigaltstack(&stack, NULL);
 }
 
-/* skip_traps - Continue behind what RAISE() raises, and note the signal */
+/* skip_traps - Install the handler that continues after a trap of RAISE() */
 void skip_traps(void)
 {
 	static const int handled[] = { SIGFPE, SIGTRAP, SIGSEGV, SIGILL, SIGBUS, SIGUSR1 };
@@ -406,7 +406,7 @@ void raise_write(void *arg)
 	RAISE("", "movb $1, (%[at])", "", arg);
 }
 
-/* The fault is where it went; there may be a RET */
+/* The fault is at the target of the call. A RET may be there */
 void raise_jump(void *arg)
 {
 	RAISE("mov %[at], %[ip]; mov " SP ", " CX, "call *%[at]", "mov " CX ", " SP, arg);

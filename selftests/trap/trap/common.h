@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the tests of the trap and page fault trace events share: see common.c */
+/* Shared by the tests of the trap and page fault trace events, see common.c */
 #ifndef TRAP_COMMON_H
 #define TRAP_COMMON_H
 
@@ -31,7 +31,7 @@ struct event {
 	int cpu;
 };
 
-/* What the trace of a CPU has to hold: entries and exits in turn */
+/* Expected trace of a CPU: entries and exits in turn */
 struct expect_traps {
 	unsigned int vector, error_code;
 	const char *name;
@@ -71,8 +71,8 @@ char *new_pages(size_t size);
 /*
  * Traps in user mode
  *
- * RAISE() notes where its instruction traps, which is at @insn, and where to go on,
- * which is at @after. The signal handler of skip_traps() goes there.
+ * RAISE() records the addresses of @insn and @after. The signal handler of
+ * skip_traps() continues at @after.
  */
 extern __thread unsigned long trap_ip, resume_ip;
 extern __thread sig_atomic_t trap_signals;
@@ -94,7 +94,7 @@ extern bool (*before_skip)(int signo, ucontext_t *context);
 #define CX		"%%ecx"
 #endif
 
-/* "D" holds @arg, which is %[at] */
+/* %[at] is @arg, in register DI */
 #define RAISE(before, insn, after, arg, ...) ({					\
 	asm volatile(NOTE_LABELS before "; 1: " insn "; 2: " after		\
 		     : [ip] "=m" (trap_ip), [resume] "=m" (resume_ip)		\

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the trap_entry and trap_exit trace events: raise each vector that user mode
- * can raise a known number of times on each CPU, and compare what the trace holds.
+ * Test the trap_entry and trap_exit trace events: on each CPU, raise each
+ * vector that user mode can raise, ROUNDS times, and compare the trace.
  *
- * Built for 64 and for 32 bit. The latter is for 32-bit kernels and for the
- * programs of compatibility mode.
+ * Built for 64-bit and 32-bit: i386 kernels, and compatibility mode.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +19,7 @@
 static const char *instance;
 static unsigned long memory;
 
-/* Both events of this process, as far as they are of @vector */
+/* Trace both events of this process for @vector */
 static void trace_vector(unsigned int vector)
 {
 	char filter[256];
@@ -62,7 +61,7 @@ static bool raise_on_cpu(const struct user_trap *t, int cpu, bool *raised)
 	if (n < 0)
 		goto unexpected;
 
-	/* No signal is delivered before trap_exit, so nothing moves it */
+	/* trap_exit fires before the signal is delivered, so ip is the same */
 	snprintf(x.entry_ip, sizeof(x.entry_ip), "0x%lx", trap_ip);
 	snprintf(x.exit_ip, sizeof(x.exit_ip), "0x%lx", trap_ip);
 	matches = traps_match(instance, &x, cpu) && (!t->signal || signals == ROUNDS);
@@ -86,10 +85,11 @@ static void test_user_trap(const struct user_trap *t)
 			why = "this CPU does not raise it";
 	}
 	if (why)
-		ksft_test_result_skip("user %s, %s: %s\n", t->name, t->what, why);
+		ksft_test_result_skip("user %s, %s: %s\n", t->name + 1,
+				      t->what, why);
 	else
-		ksft_test_result(matches, "user %s, %s%s\n", t->name, t->what,
-				 t->vector == PF ? ", has no trap event" : "");
+		ksft_test_result(matches, "user %s, %s%s\n", t->name + 1,
+				 t->what, t->vector == PF ? ", untraced" : "");
 }
 
 static int count_events(void)
@@ -105,7 +105,7 @@ static int count_events(void)
 	return n;
 }
 
-/* The control: off, and with filters that nothing passes */
+/* No event may fire while they are off, or if the filter rejects all */
 static void test_silence(void)
 {
 	static const char * const filters[] = { "vector == 300", "vector == 3 && user_mode == 0" };
@@ -124,7 +124,7 @@ static void test_silence(void)
 		trace_off(instance);
 		events += count_events();
 	}
-	ksft_test_result(!events, "no event while they are off or filtered\n");
+	ksft_test_result(!events, "no event while disabled or filtered out\n");
 }
 
 int main(void)

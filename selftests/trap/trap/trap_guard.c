@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the recursion guard of the trap trace events: have each kind of probe raise
- * traps itself, and see that
+ * Test the recursion guard of the trap trace events: raise traps in each kind
+ * of probe, and check that
  *
+ *  - all other traps are traced,
  *  - these nested traps are not traced,
- *  - each of the others is,
- *  - the nested ones are counted, at their entry and at their exit.
+ *  - they are counted at their entry and at their exit.
  *
- * The nested trap is a #DB: a breakpoint of perf is set where the probe goes. The
- * outer traps are INT3s of user mode.
+ * The nested trap is a #DB, by a perf breakpoint in a function that the probe
+ * calls. The outer traps are INT3s in user mode.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define ROUNDS		100
 #define NMIS		10
 
-/* So many calls of a helper keep a BPF program busy for a millisecond or so */
+/* This many helper calls keep a BPF program busy for about a millisecond */
 #define BUSY_CALLS	10000
 
 static const char *instance, *second;
@@ -46,7 +46,7 @@ static void close_all(void)
 }
 
 /*
- * Kinds of probes: each is set up with 0, or a negative error
+ * Kinds of probes. set_up() returns 0 or a negative error
  */
 static int user_stacks(void)
 {
@@ -58,7 +58,7 @@ static void no_user_stacks(void)
 	put(instance, "options/userstacktrace", "0");
 }
 
-/* Then the tracepoint calls one probe after the other */
+/* With two probes, the tracepoint calls them by an iterator */
 static int two_instances(void)
 {
 	trace_on(second, mine);
@@ -101,7 +101,7 @@ static int callchains(void)
 	return 0;
 }
 
-/* A program that calls bpf_ktime_get_ns() so many times */
+/* Load a program that calls bpf_ktime_get_ns() @calls times */
 static int load_program(int calls)
 {
 	struct bpf_insn *program = calloc(calls + 2, sizeof(*program));
@@ -146,7 +146,7 @@ static const struct probe {
 	{ "user stack traces", "stack_trace_save_user", user_stacks, no_user_stacks },
 	{ "two instances", "trace_event_buffer_lock_reserve", two_instances, one_instance },
 	{ "the caller of two probes", "__traceiter_trap_exit", two_instances, one_instance },
-	{ "callchains of perf", "perf_callchain_user", callchains, close_all },
+	{ "perf callchains", "perf_callchain_user", callchains, close_all },
 	{ "BPF programs", "bpf_ktime_get_ns", bpf_program, close_all },
 };
 
@@ -206,7 +206,7 @@ out:
 	close(fd);
 }
 
-/* A child raises INT3s whose probes take their time */
+/* In a child: raise INT3s with slow probes */
 static void raise_in_child(int ready)
 {
 	pin(1);
@@ -218,15 +218,15 @@ static void raise_in_child(int ready)
 		raise_bp(NULL);
 }
 
-/* Is it of a probe, and not of the trap itself: "bpf_...", "bpf_prog_...", "ktime_..." */
+/* Whether the NMI hit the BPF program, and not other code of the trap */
 static bool in_program(const struct event *e)
 {
 	return strstr(e->ip, "bpf_") || strstr(e->ip, "ktime_") || strstr(e->ip, "tsc");
 }
 
 /*
- * An NMI that interrupts a probe is none of its traps. SysRq-l sends one to each CPU
- * but the one that is asked.
+ * An NMI in a probe must be traced: the probe did not raise it. SysRq-l sends
+ * one to each CPU but its own.
  */
 static void test_nmi(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The traps that an instruction of a program raises */
+/* Traps that an instruction in user mode raises */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -22,11 +22,11 @@
 #define CLEAR_FLAG(bit)	"pushfl; andl $~" bit ", (%%esp); popfl"
 #endif
 
-/* A fault is at its instruction, and the instruction pointer of a trap is behind it */
+/* The ip of a fault is at its instruction, that of a trap is after it */
 #define RAISE_FAULT	RAISE
 #define RAISE_TRAP(before, insn, after, arg)	RAISE(before "; " insn, "", after, arg)
 
-/* With the exception for a division by zero not masked */
+/* Control words that unmask division by zero */
 static const unsigned short unmasked_fcw = 0x37b;
 static const unsigned int unmasked_mxcsr = 0x1d80, default_mxcsr = 0x1f80;
 
@@ -85,14 +85,14 @@ static void raise_xm(void *arg)
 		    [mxcsr] "m" (unmasked_mxcsr), [mxcsr_default] "m" (default_mxcsr));
 }
 
-/* EFLAGS.AC on, and an unaligned load; compiled with -mno-red-zone */
+/* Set EFLAGS.AC, then load unaligned. PUSHF needs -mno-red-zone */
 static void raise_ac(void *arg)
 {
 	RAISE_FAULT(SET_FLAG("0x40000"), "movl (%[at]), %%eax", CLEAR_FLAG("0x40000"),
 		    (char *)arg + 1);
 }
 
-/* A watchpoint there causes a trap behind the store, and no signal */
+/* A watchpoint traps after the store. perf sends no signal */
 static void raise_watch(void *arg)
 {
 	RAISE_TRAP("", "movb $0, (%[at])", "", arg);
@@ -107,7 +107,7 @@ static void raise_br(void *arg)
 	RAISE_FAULT("mov $5, %%eax", "bound %%eax, (%[at])", "", limits);
 }
 
-/* EFLAGS.NT makes a task switch of IRET, to a task that there is not */
+/* With EFLAGS.NT, IRET switches to a task that does not exist */
 static void raise_ts(void *arg)
 {
 	RAISE_FAULT(SET_FLAG("0x4000"), "iret", "", arg);
@@ -147,7 +147,7 @@ const size_t nr_user_traps = ARRAY_SIZE(user_traps);
 
 bool have_ldt;
 
-/* set_up_user_traps - For this thread and those that it starts */
+/* set_up_user_traps - Install the handler and an absent LDT segment */
 void set_up_user_traps(void)
 {
 	struct user_desc absent = {
@@ -159,19 +159,19 @@ void set_up_user_traps(void)
 	have_ldt = !syscall(SYS_modify_ldt, 1, &absent, sizeof(absent));
 }
 
-/* cannot_raise - Why not, or NULL if nobody knows a reason */
+/* cannot_raise - Why this machine cannot raise @t, or NULL if it can */
 const char *cannot_raise(const struct user_trap *t)
 {
 	if ((t->raise == raise_np || t->raise == raise_ss) && !have_ldt)
 		return "no modify_ldt()";
 #ifndef __x86_64__
 	if (t->raise == raise_ts && kernel_of_64_bit())
-		return "this kernel has 64 bit";
+		return "this kernel is 64-bit";
 #endif
 	return NULL;
 }
 
-/* raise_user_trap - How many signals came of it, or -1 times one that should not */
+/* raise_user_trap - Number of signals, or the negative of an unexpected one */
 int raise_user_trap(const struct user_trap *t, void *arg)
 {
 	trap_signals = 0;

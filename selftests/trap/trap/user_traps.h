@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The traps that an instruction of a program raises: see user_traps.c */
+/* Traps that an instruction in user mode raises, see user_traps.c */
 #ifndef TRAP_USER_TRAPS_H
 #define TRAP_USER_TRAPS_H
 
@@ -10,18 +10,18 @@
 #define DR6_B0		0x1
 #define DR6_BS		0x4000
 
-/* What the caller is to hand over */
+/* What the caller passes as @arg */
 enum argument {
 	NO_PAGE,
 	OLD_PAGE,		/* memory with a page */
-	WATCHED,		/* memory with a watchpoint of the caller's */
+	WATCHED,		/* memory that the caller watches */
 };
 
 struct user_trap {
 	unsigned int vector, error_code;
 	const char *name, *what;
 	void (*raise)(void *arg);
-	int signal;		/* 0: none comes of it */
+	int signal;		/* 0 if it sends none */
 	enum argument argument;
 	bool optional;		/* an emulated CPU may not raise it */
 };
