@@ -519,7 +519,7 @@ const char *set_up_swap_shmem(void)
 	write_pages(mem, n);
 	out = swap_out();
 	if (!*no_group) {
-		/* This fails if there is less, but frees what there is */
+		/* This fails if the cgroup has less memory than that, but frees what it has */
 		put(reclaimed_group, "memory.reclaim", "%zu", 2 * n * page);
 		out = swapped();
 		expect(EXIT_EVENT, 1, out, MAJOR AND FROM_SWAP, mem, n * page);
