@@ -284,7 +284,7 @@ known_skip() {	# KERNEL PROGRAM TEST: REASON
 	set -- "$1" "$3"
 	echo "${2##*: }" | grep -qxE "$may_skip" && return 0
 	case "$1: $2" in
-	i386:' kernel #CP: '* | \
+	i386:' kernel CP: '* | \
 	i386:*': this machine has none' | i386:*': this machine executes it' | i386:*': this machine has no protection keys' | \
 	i386:*': this kernel cannot write-protect by userfaultfd')
 		return 0 ;;

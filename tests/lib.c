@@ -48,7 +48,9 @@ int append(const char *dir, const char *file, const char *fmt, ...)
 	len = vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	fd = len < (int)sizeof(text) ? open(path, O_WRONLY | O_APPEND) : -1;
+	if (len < 0 || len >= (int)sizeof(text))
+		return -E2BIG;
+	fd = open(path, O_WRONLY | O_APPEND);
 	if (fd < 0)
 		return -errno;
 	n = write(fd, text, len);
@@ -148,6 +150,12 @@ bool warnings_panic(void)
 	return panics;
 }
 
+/* The fault is at the target of the call. A RET may be there */
+void raise_jump(void *arg)
+{
+	RAISE("mov %[at], %[ip]; mov " SP ", " CX, "call *%[at]", "mov " CX ", " SP, arg);
+}
+
 /* raise_bp_in_frame - With a frame pointer to @arg, which stack walks read */
 void raise_bp_in_frame(void *arg)
 {
@@ -239,6 +247,7 @@ int make_swap(char *path, size_t path_size, size_t size)
 	/* From mmap(), as the heap would keep the memory */
 	char *data = new_pages(size);
 	unsigned int *header = (unsigned int *)(data + 1024);
+	ssize_t n = -1;
 	int fd, ret = 0;
 
 	snprintf(path, path_size, "%s/tests.swap.%d", getenv("TMPDIR") ?: ".", getpid());
@@ -246,8 +255,10 @@ int make_swap(char *path, size_t path_size, size_t size)
 	header[1] = size / page - 1;		/* last page */
 	memcpy(data + page - 10, "SWAPSPACE2", 10);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size || fsync(fd) || swapon(path, 0)) {
-		ret = -errno;
+	if (fd >= 0)
+		n = write(fd, data, size);
+	if (n != (ssize_t)size || fsync(fd) || swapon(path, 0)) {
+		ret = n >= 0 && n != (ssize_t)size ? -ENOSPC : -errno;
 		unlink(path);
 		*path = '\0';
 	}

@@ -32,12 +32,16 @@
 
 /* Take "D" as frame pointer for a while; AT_SI is the memory at "S" */
 #ifdef __x86_64__
+#define SP		"%%rsp"
+#define CX		"%%rcx"
 #define AT_SI		"(%%rsi)"
 #define ENTER_FRAME	"push %%rbp; mov %%rdi, %%rbp;"
 #define LEAVE_FRAME	"; pop %%rbp"
 #define SET_TF		"pushfq; orq $0x100, (%%rsp); popfq"
 #define CLEAR_TF	"pushfq; andq $~0x100, (%%rsp); popfq"
 #else
+#define SP		"%%esp"
+#define CX		"%%ecx"
 #define AT_SI		"(%%esi)"
 #define ENTER_FRAME	"push %%ebp; mov %%edi, %%ebp;"
 #define LEAVE_FRAME	"; pop %%ebp"
@@ -65,6 +69,7 @@ int raise_in_kernel(unsigned int vector);
 int attach_probe(const char *what);
 bool warnings_panic(void);
 
+void raise_jump(void *arg);
 void raise_bp_in_frame(void *arg);
 const struct user_trap *find_user_trap(unsigned int vector);
 #ifdef __x86_64__

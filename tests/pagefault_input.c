@@ -23,13 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/perf_event.h>
-#include <linux/userfaultfd.h>
 
 #include "lib.h"
 
 #define PAGES		50
 #define FLOOD		5000
-#define HOLD_MS		200
 #define TOGGLES		48
 #define MEMORY_MAX	(8 << 20)
 
@@ -288,29 +286,15 @@ static const struct switching {
 	{ "switched off and on in the middle of a fault, with the entry on", true, true, 1 },
 };
 
-struct server {
-	int fd;
-	char *p;
-	bool off_first;
-};
+static bool off_first;
 
-/* The page is asked for: switch the event, and serve it after a while */
-static void *switch_and_serve(void *arg)
+static bool switch_event(void)
 {
-	struct server *s = arg;
-	struct uffdio_zeropage zero = { .range = { (unsigned long)s->p, page_size } };
-	struct uffd_msg msg;
-
-	if (read(s->fd, &msg, sizeof(msg)) != sizeof(msg))
-		ksft_exit_fail_msg("userfaultfd: %s\n", strerror(errno));
-	usleep(HOLD_MS * 1000);
-	if (s->off_first)
+	if (off_first)
 		enable("pagefault_exit/", false);
 	enable("pagefault_exit/", true);
 	usleep(HOLD_MS * 1000);
-	if (ioctl(s->fd, UFFDIO_ZEROPAGE, &zero))
-		ksft_exit_fail_msg("UFFDIO_ZEROPAGE: %s\n", strerror(errno));
-	return NULL;
+	return true;
 }
 
 /*
@@ -321,7 +305,7 @@ static void test_switched_within(const struct switching *w)
 {
 	char *p = new_pages(page_size), text[160];
 	struct server s = {
-		.fd = wait_for_pages(p, page_size), .p = p, .off_first = w->on_before,
+		.fd = wait_for_pages(p, page_size), .p = p, .first = switch_event,
 	};
 	struct rusage before, after;
 	pthread_t thread;
@@ -332,6 +316,7 @@ static void test_switched_within(const struct switching *w)
 		ksft_test_result_skip("%s: this kernel has no userfaultfd\n", w->name);
 		return;
 	}
+	off_first = w->on_before;
 	snprintf(text, sizeof(text), "address >= 0x%lx && address < 0x%lx",
 		 (long)p, (long)p + page_size);
 	filter("", text);
@@ -339,7 +324,7 @@ static void test_switched_within(const struct switching *w)
 	enable("pagefault_exit/", w->on_before);
 	enable("pagefault_entry/", w->entry_on);
 	getrusage(RUSAGE_THREAD, &before);
-	if (pthread_create(&thread, NULL, switch_and_serve, &s))
+	if (pthread_create(&thread, NULL, serve_page, &s))
 		ksft_exit_fail_msg("pthread_create\n");
 	asm volatile("movb (%0), %%al" : : "r" (p + 8) : "eax", "memory");
 	pthread_join(thread, NULL);

@@ -29,7 +29,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/magic.h>
-#include <linux/userfaultfd.h>
 
 #include "lib.h"
 
@@ -41,11 +40,11 @@
 #endif
 
 /* What pagefault.h does not need: error code, enum vm_fault_reason */
+#define INSTR			0x10
 #define PK			0x20
 #define VM_FAULT_OOM		0x1
 #define VM_FAULT_HWPOISON	0x10
 
-#define HOLD_MS		200
 #define OOMS		5
 
 /* Where to go on after a signal that does not come from RAISE() */
@@ -140,9 +139,12 @@ static void test_sigsegv(void)
 		ksft_test_result_skip("%s: this machine executes it\n", jump);
 		return;
 	}
-	access_test(jump, p, JUMP_TO_IT, &(struct expect_fault){
+	trace_faults(p, 1, false);
+	raise_jump(p);
+	trace_end();
+	ksft_test_result(faults_match(&(struct expect_fault){
 		.outcome = "SIGNAL", .error_code = PROT | USER | INSTR,
-		.signo = SIGSEGV, .code = SEGV_ACCERR });
+		.signo = SIGSEGV, .code = SEGV_ACCERR }, p), "%s\n", jump);
 }
 
 static void test_kernel_address(void)
@@ -297,29 +299,15 @@ static void test_oom(void)
 	ksft_test_result(oom >= 1 && oom <= OOMS && minor == 1 && !wrong && *p == 1, "no memory\n");
 }
 
-struct server {
-	int fd, cpu;
-	void *p;
-};
-
-/* Serve the page after a while, to a task that it moves to another CPU */
-static void *serve_page(void *arg)
+static bool move_to_cpu_1(void)
 {
-	struct server *s = arg;
-	struct uffdio_zeropage zero = { .range = { (unsigned long)s->p, page_size } };
-	struct uffd_msg msg;
 	cpu_set_t one;
 
-	if (read(s->fd, &msg, sizeof(msg)) != sizeof(msg))
-		ksft_exit_fail_msg("userfaultfd: %s\n", strerror(errno));
-	usleep(HOLD_MS * 1000);
 	CPU_ZERO(&one);
-	CPU_SET(s->cpu, &one);
+	CPU_SET(1, &one);
 	if (sched_setaffinity(getpid(), sizeof(one), &one))
-		ksft_exit_fail_msg("CPU %d: %s\n", s->cpu, strerror(errno));
-	if (ioctl(s->fd, UFFDIO_ZEROPAGE, &zero))
-		ksft_exit_fail_msg("UFFDIO_ZEROPAGE: %s\n", strerror(errno));
-	return NULL;
+		ksft_exit_fail_msg("CPU 1: %s\n", strerror(errno));
+	return true;
 }
 
 static int records_on(int cpu)
@@ -340,7 +328,7 @@ static void test_moved(void)
 {
 	const char *name = "held by userfaultfd, and moved to another CPU";
 	char *p = new_pages(page_size);
-	struct server s = { .fd = wait_for_pages(p, page_size), .cpu = 1, .p = p };
+	struct server s = { .fd = wait_for_pages(p, page_size), .p = p, .first = move_to_cpu_1 };
 	struct rusage before, after;
 	pthread_t thread;
 	bool major, good;

@@ -454,7 +454,7 @@ static void test_watchpoint(void)
 		return;
 	}
 	ksft_print_msg("%d raised, %lu suppressed, DR6 %s\n", raised,
-		       suppressed() - before, wrong ? "tells of it" : "is clear");
+		       suppressed() - before, wrong ? "has the bit set" : "is clear");
 	ksft_test_result(raised == ROUNDS && !wrong && suppressed() - before >= 4 * ROUNDS,
 			 "watchpoint: of a debugger\n");
 }
@@ -631,6 +631,8 @@ int main(int argc, char **argv)
 		for (int j = 1; j < argc || (argc == 1 && j == 1); j++)
 			if (argc == 1 || !strcmp(argv[j], tests[i].name))
 				plan++;
+	if (plan < (argc > 1 ? argc - 1 : 1))
+		ksft_exit_fail_msg("usage: trap_probes [TEST]..., with tests of its table\n");
 	ksft_set_plan(plan);
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
 		for (int j = 1; j < argc || (argc == 1 && j == 1); j++)

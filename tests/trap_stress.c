@@ -50,14 +50,14 @@
 #define MOST_SECONDS	(24 * 3600)
 
 const struct trap traps[TRAPS] = {
-	{ "user #DE", DE, 0, true, NO_MEMORY, 0, SIGFPE },
-	{ "user #BP", BP, 0, true, NO_MEMORY, 0, SIGTRAP },
-	{ "user #UD", UD, 0, true, NO_MEMORY, 0, SIGILL },
-	{ "user #GP", GP, 0, true, NO_MEMORY, 0, SIGSEGV },
-	{ "user #PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, OUTCOME_SIGNAL, SIGSEGV },
-	{ "user #PF, new page", PF, 6, true, FRESH_PAGE, OUTCOME_MINOR },
-	{ "kernel #PF, forbidden page", PF, 0, false, FORBIDDEN_PAGE, OUTCOME_FIXUP },
-	{ "kernel #DE", DE, 0, false },
+	{ "user DE", DE, 0, true, NO_MEMORY, 0, SIGFPE },
+	{ "user BP", BP, 0, true, NO_MEMORY, 0, SIGTRAP },
+	{ "user UD", UD, 0, true, NO_MEMORY, 0, SIGILL },
+	{ "user GP", GP, 0, true, NO_MEMORY, 0, SIGSEGV },
+	{ "user PF, forbidden page", PF, 4, true, FORBIDDEN_PAGE, OUTCOME_SIGNAL, SIGSEGV },
+	{ "user PF, new page", PF, 6, true, FRESH_PAGE, OUTCOME_MINOR },
+	{ "kernel PF, forbidden page", PF, 0, false, FORBIDDEN_PAGE, OUTCOME_FIXUP },
+	{ "kernel DE", DE, 0, false },
 };
 
 struct shared *shared;

@@ -178,8 +178,6 @@ bool access_is(void *p, enum how how, const struct expect_fault *x)
 		raise_read(p);
 	else if (how == WRITE_IT)
 		raise_write(p);
-	else if (how == JUMP_TO_IT)
-		raise_jump(p);
 	else
 		good = kernel_reads(p) == !!strcmp(x->outcome, "FIXUP");
 	trace_end();
@@ -244,4 +242,19 @@ int wait_for_pages(void *p, size_t size)
 		return -1;
 	}
 	return fd;
+}
+
+/* serve_page - Thread for a struct server */
+void *serve_page(void *server)
+{
+	struct server *s = server;
+	struct uffdio_zeropage zero = { .range = { (unsigned long)s->p, page_size } };
+	struct uffd_msg msg;
+
+	if (read(s->fd, &msg, sizeof(msg)) != sizeof(msg))
+		ksft_exit_fail_msg("userfaultfd: %s\n", strerror(errno));
+	usleep(HOLD_MS * 1000);
+	if ((!s->first || s->first()) && ioctl(s->fd, UFFDIO_ZEROPAGE, &zero))
+		ksft_exit_fail_msg("UFFDIO_ZEROPAGE: %s\n", strerror(errno));
+	return NULL;
 }

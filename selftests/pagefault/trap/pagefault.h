@@ -9,7 +9,6 @@
 #define PROT		0x1
 #define WRITE		0x2
 #define USER		0x4
-#define INSTR		0x10
 
 /* enum pagefault_flags */
 #define ANON		0x1
@@ -48,7 +47,16 @@ struct expect_fault {
 	unsigned long long min_ns;
 };
 
-enum how { READ_IT, WRITE_IT, JUMP_TO_IT, KERNEL_READ };
+#define HOLD_MS		200
+
+/* A page that serve_page() serves HOLD_MS after a thread has asked for it */
+struct server {
+	int fd;				/* of wait_for_pages() */
+	void *p;
+	bool (*first)(void);		/* called first. false: do not serve the page */
+};
+
+enum how { READ_IT, WRITE_IT, KERNEL_READ };
 
 extern const char *fault_instance;
 extern long page_size;
@@ -65,5 +73,6 @@ char *must_map(int flags, int fd, size_t size);
 int new_file(off_t pages);
 void drop_cache(int fd);
 int wait_for_pages(void *p, size_t size);
+void *serve_page(void *server);
 
 #endif

@@ -9,13 +9,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <linux/userfaultfd.h>
 
 #include "pagefault.h"
 
@@ -23,7 +21,6 @@
 #define MADV_GUARD_INSTALL	102
 #endif
 
-#define HOLD_MS		200
 #define FILE_PAGES	64
 
 static const char *why;		/* why set_up() returned NULL */
@@ -251,34 +248,19 @@ static void test_access(const struct access *a)
 /*
  * A page that another thread serves after a while, or a signal that comes instead
  */
-struct server {
-	int fd, signo;
-	void *p;
-	pthread_t faulter;
-};
+static pthread_t faulter;
 
-static void *serve_page(void *arg)
+static bool send_signal(void)
 {
-	struct server *s = arg;
-	struct uffdio_zeropage zero = { .range = { (unsigned long)s->p, page_size } };
-	struct uffd_msg msg;
-
-	if (read(s->fd, &msg, sizeof(msg)) != sizeof(msg))
-		ksft_exit_fail_msg("userfaultfd: %s\n", strerror(errno));
-	usleep(HOLD_MS * 1000);
-	if (s->signo)
-		pthread_kill(s->faulter, s->signo);
-	else if (ioctl(s->fd, UFFDIO_ZEROPAGE, &zero))
-		ksft_exit_fail_msg("UFFDIO_ZEROPAGE: %s\n", strerror(errno));
-	return NULL;
+	pthread_kill(faulter, SIGUSR1);
+	return false;
 }
 
 static void test_held(const char *name, int signo)
 {
 	char *p = new_page();
 	struct server s = {
-		.fd = wait_for_pages(p, page_size), .signo = signo, .p = p,
-		.faulter = pthread_self(),
+		.fd = wait_for_pages(p, page_size), .p = p, .first = signo ? send_signal : NULL,
 	};
 	struct expect_fault x = {
 		"MINOR", USER, ANON | RETRIED_VMA, 0, 0, ANY, .min_ns = HOLD_MS * 1000000ULL,
@@ -291,6 +273,7 @@ static void test_held(const char *name, int signo)
 		ksft_test_result_skip("%s: this kernel has no userfaultfd\n", name);
 		return;
 	}
+	faulter = pthread_self();
 	getrusage(RUSAGE_THREAD, &before);
 	trace_faults(p, 1, false);
 	if (pthread_create(&thread, NULL, serve_page, &s))
@@ -332,11 +315,11 @@ static const struct remote {
 static bool remote_matches(const struct pagefault *r, const struct remote *m, char *p)
 {
 	/* Without memory cgroups, the owner of another mm is not known */
-	const int tgid = kernel_symbol("mm_update_next_owner") ? holder : 0;
+	const bool unknown = !r->tgid && !kernel_symbol("mm_update_next_owner");
 	const bool retry = !strcmp(r->outcome, "RETRY");
 
 	if (!strcmp(r->event, "noregs") && r->duration && r->address == (unsigned long)p &&
-	    r->tgid == tgid && r->fault_flags & FAULT_FLAG_REMOTE &&
+	    (unknown || r->tgid == holder) && r->fault_flags & FAULT_FLAG_REMOTE &&
 	    r->flags == (m->kind | (retry ? RETRIED_MMAP : 0)) &&
 	    retry == !!(r->vm_fault & VM_FAULT_RETRY))
 		return true;

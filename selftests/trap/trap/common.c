@@ -79,6 +79,7 @@ void must(int ret, const char *what)
 
 static pid_t owner;
 
+/* At exit, and for signals of the user and of the test runner */
 static void remove_instances(void)
 {
 	/* A child must leave the instances of its parent */
@@ -92,11 +93,20 @@ static void remove_instances(void)
 	}
 }
 
+static void on_end(int signo)
+{
+	remove_instances();
+	_exit(128 + signo);
+}
+
 /* make_instance - Create a tracing instance. It is removed at exit. */
 const char *make_instance(const char *name)
 {
-	if (!owner)
+	if (!owner) {
 		atexit(remove_instances);
+		signal(SIGINT, on_end);
+		signal(SIGTERM, on_end);
+	}
 	owner = getpid();
 
 	for (size_t i = 0; i < ARRAY_SIZE(instances); i++) {
@@ -107,8 +117,6 @@ const char *make_instance(const char *name)
 		if (mkdir(instances[i], 0755))
 			ksft_exit_fail_msg("mkdir %s: %s\n", instances[i],
 					   strerror(errno));
-		must(put(instances[i], "buffer_size_kb", "2048"),
-		     "buffer_size_kb");
 		return instances[i];
 	}
 	ksft_exit_fail_msg("too many instances\n");
@@ -275,8 +283,12 @@ int breakpoint(uint64_t address, bool kernel)
 		.bp_addr = address, .bp_len = kernel ? 8 : 1,
 		.exclude_kernel = !kernel, .exclude_user = kernel,
 	};
-	int fd = perf_open(&attr, 0, -1);
+	int fd;
 
+	/* The address of a symbol is 0 with kptr_restrict=2 */
+	if (kernel && !address)
+		return -1;
+	fd = perf_open(&attr, 0, -1);
 	if (fd < 0 && kernel) {
 		attr.bp_len = 4;
 		fd = perf_open(&attr, 0, -1);
@@ -287,16 +299,15 @@ int breakpoint(uint64_t address, bool kernel)
 /* start - Print the header. Skip without root, @event or one of the CPUs */
 void start(const char *event)
 {
-	char path[100];
 	cpu_set_t allowed;
 
 	ksft_print_header();
 	if (getuid())
 		ksft_exit_skip("needs root\n");
-	snprintf(path, sizeof(path), TRACING "/events/%s", event);
-	if (access(path, F_OK))
-		ksft_exit_skip("no %s in " TRACING "\n", event);
-	sched_getaffinity(0, sizeof(allowed), &allowed);
+	if (event_id(event) < 0)
+		ksft_exit_skip("no %s in " TRACING ", or lockdown hides it\n", event);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		ksft_exit_skip("sched_getaffinity: %s\n", strerror(errno));
 	for (int cpu = 0; cpu < cpus(); cpu++)
 		if (!CPU_ISSET(cpu, &allowed))
 			ksft_exit_skip("CPU %d is offline or not allowed\n", cpu);
@@ -404,10 +415,4 @@ void raise_read(void *arg)
 void raise_write(void *arg)
 {
 	RAISE("", "movb $1, (%[at])", "", arg);
-}
-
-/* The fault is at the target of the call. A RET may be there */
-void raise_jump(void *arg)
-{
-	RAISE("mov %[at], %[ip]; mov " SP ", " CX, "call *%[at]", "mov " CX ", " SP, arg);
 }

@@ -84,14 +84,10 @@ extern bool (*before_skip)(int signo, ucontext_t *context);
 #define NOTE_LABELS	"lea 1f(%%rip), %%rax; mov %%rax, %[ip];"	\
 			"lea 2f(%%rip), %%rax; mov %%rax, %[resume];"
 #define CLOBBERED	"rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
-#define SP		"%%rsp"
-#define CX		"%%rcx"
 #else
 #define REG_IP		REG_EIP
 #define NOTE_LABELS	"movl $1f, %[ip]; movl $2f, %[resume];"
 #define CLOBBERED	"eax", "ecx", "edx", "xmm0", "xmm1", "memory", "cc"
-#define SP		"%%esp"
-#define CX		"%%ecx"
 #endif
 
 /* %[at] is @arg, in register DI */
@@ -105,6 +101,5 @@ void skip_traps(void);
 void set_up_signal_stack(void);
 void raise_read(void *arg);
 void raise_write(void *arg);
-void raise_jump(void *arg);
 
 #endif

@@ -123,7 +123,7 @@ static void raise_into(void *arg)
 const struct user_trap user_traps[] = {
 	{ 0, 0, "#DE", "div by zero", raise_de, SIGFPE },
 	{ 1, DR6_BS, "#DB", "single step", raise_step, SIGTRAP },
-	{ 1, DR6_B0, "#DB", "watchpoint", raise_watch, 0, WATCHED },
+	{ 1, DR6_B0, "#DB", "watchpoint", raise_watch, 0, WATCHED, true },
 	{ 3, 0, "#BP", "int3", raise_bp, SIGTRAP },
 	{ 4, 0, "#OF", "int $4", raise_int4, SIGSEGV },
 #ifndef __x86_64__
