@@ -3,22 +3,18 @@
 #define _LINUX_PAGEFAULT_TRACE_H
 
 /*
- * Data of the page fault trace events, see <trace/events/pagefault.h>.
- *
- * The handler of a traced fault keeps a struct pagefault on its stack, and
+ * For the page fault trace events, <trace/events/pagefault.h>: the
+ * handler of a traced fault keeps a struct pagefault on its stack, and
  * current->pagefault points to it. pagefault_mark() and pagefault_note() record
- * in it how the fault ends. Faults nest: one can come during another one, in an
- * interrupt, an NMI or a probe. So the handler saves and restores the pointer.
- * The stack and the pointer belong to the task, so it may sleep and migrate
- * during a fault. A task that exits during a fault, which seccomp can do in a
- * vsyscall, leaves the pointer: nothing reads it later. After an oops, the stack
- * is rewound, so make_task_dead() clears the pointer. A task never forks during
- * a fault.
+ * in it how the fault ends. Faults nest, in an interrupt, an NMI or a probe, so
+ * the handler saves and restores the pointer. The task may sleep and migrate:
+ * stack and pointer are its own. If it exits during a fault, as seccomp can
+ * kill it in a vsyscall, the pointer stays valid: do_exit() runs on top of the
+ * same stack. An oops rewinds the stack, so make_task_dead() clears the pointer.
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
-#include <linux/sched.h>
 #include <linux/timekeeping.h>
 
 /**
@@ -26,14 +22,14 @@
  * @PAGEFAULT_MINOR:	handle_mm_fault() returned without an error, and
  *			mm_account_fault() counted it in min_flt
  * @PAGEFAULT_MAJOR:	the same, in maj_flt
- * @PAGEFAULT_RETRY:	without registers: VM_FAULT_RETRY was returned
- * @PAGEFAULT_FAILED:	without registers: VM_FAULT_ERROR was returned
+ * @PAGEFAULT_RETRY:	pagefault_noregs: VM_FAULT_RETRY was returned
+ * @PAGEFAULT_FAILED:	pagefault_noregs: VM_FAULT_ERROR was returned
  * @PAGEFAULT_INTERRUPTED: a signal has to be handled first
  * @PAGEFAULT_OOM:	no memory, see pagefault_out_of_memory()
  * @PAGEFAULT_FIXUP:	the context continues at an exception fixup
  * @PAGEFAULT_SIGNAL:	the fault handler sent a signal
- * @PAGEFAULT_ARCH:	the architecture handled it without the mm
- * @PAGEFAULT_OOPS:	an oops that the task survived. Other oopses: no exit
+ * @PAGEFAULT_ARCH:	the default: the architecture handled it by itself
+ * @PAGEFAULT_OOPS:	an oops that the task survived; else, there is no exit
  */
 enum pagefault_outcome {
 	PAGEFAULT_MINOR,
@@ -51,17 +47,16 @@ enum pagefault_outcome {
 /**
  * enum pagefault_flags - Kind of memory, and what happened during the fault
  * @PAGEFAULT_ANON:	the VMA is anonymous memory
- * @PAGEFAULT_FILE:	... a file
- * @PAGEFAULT_SHMEM:	... shmem: tmpfs, memfd, shared anonymous, System V
- * @PAGEFAULT_HUGETLB:	... hugetlb
- * @PAGEFAULT_KIND:	mask of these
- * @PAGEFAULT_COW:	a private copy of a page was mapped
+ * @PAGEFAULT_FILE:	the VMA maps a file
+ * @PAGEFAULT_SHMEM:	the VMA is shmem: tmpfs, memfd, shared anonymous, SysV
+ * @PAGEFAULT_HUGETLB:	the VMA is hugetlb
+ * @PAGEFAULT_KIND:	mask of ANON, FILE, SHMEM and HUGETLB
+ * @PAGEFAULT_COW:	a private page replaced a shared or a zero page
  * @PAGEFAULT_SWAPIN:	the page was in swap or in the swap cache
  * @PAGEFAULT_RETRIED_VMA: VM_FAULT_RETRY under the per-VMA lock
  * @PAGEFAULT_RETRIED_MMAP: VM_FAULT_RETRY under the mmap lock
  *
- * The kind is that of the last call of handle_mm_fault(). Without a call, and
- * for a special mapping, there is none.
+ * The last call of handle_mm_fault() sets the kind. A special mapping has none.
  */
 enum pagefault_flags {
 	PAGEFAULT_ANON		= 0x01,
@@ -80,53 +75,49 @@ enum pagefault_flags {
  * @address:	address that was accessed
  * @ip:		instruction that faulted
  * @error_code:	error code of the architecture
- * @start:	CLOCK_MONOTONIC in ns, 0 if the end is not to be traced
- * @duration:	ns since then
+ * @outer:	the fault that this one interrupted
  * @outcome:	how it ended
+ * @user_mode:	1 if the fault interrupted user mode, 0 for kernel mode
+ * @start:	begin, CLOCK_MONOTONIC in ns; 0 if the exit is not traced
+ * @duration:	ns from @start to the exit
  * @flags:	bit mask, enum pagefault_flags
  * @vm_fault:	what handle_mm_fault() returned last, 0 if it was not called
  * @signo:	number of the signal for outcome SIGNAL, else 0
  * @si_code:	si_code of that signal
- * @user_mode:	1 if the fault interrupted user mode, 0 for kernel mode
- * @fault_flags: without registers: bit mask, enum fault_flag
- * @tgid:	without registers: owner of the memory, 0 if it is not known
- * @outer:	the fault that this one interrupted
+ * @fault_flags: pagefault_noregs: bit mask, enum fault_flag
+ * @tgid:	pagefault_noregs: owner of the memory, 0 if it is not known
  */
 struct pagefault {
 	unsigned long		address;
 	unsigned long		ip;
 	unsigned long		error_code;
+	struct pagefault	*outer;
+	enum pagefault_outcome	outcome;
+	unsigned int		user_mode;
 	u64			start;
 	u64			duration;
-	enum pagefault_outcome	outcome;
 	unsigned int		flags;
 	vm_fault_t		vm_fault;
 	int			signo;
 	int			si_code;
-	unsigned int		user_mode;
 	unsigned int		fault_flags;
 	pid_t			tgid;
-	struct pagefault	*outer;
 };
 
 void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code);
 void __pagefault_note(enum pagefault_flags flag);
 
-#ifdef CONFIG_TRACEPOINTS
+#ifdef CONFIG_HAVE_PAGEFAULT_EVENTS
 DECLARE_STATIC_KEY_FALSE(pagefault_key);
 extern u64 pagefault_since;
 
 #define pagefault_traced()	static_branch_unlikely(&pagefault_key)
-#define pagefault_forget()	(current->pagefault = NULL)
+#define pagefault_forget(tsk)	((tsk)->pagefault = NULL)
 
 static inline void pagefault_push(struct pagefault *pf)
 {
+	memset_startat(pf, 0, start);
 	pf->outcome = PAGEFAULT_ARCH;
-	pf->flags = 0;
-	pf->vm_fault = 0;
-	pf->signo = 0;
-	pf->si_code = 0;
-	pf->start = 0;
 	pf->outer = current->pagefault;
 	current->pagefault = pf;
 }
@@ -138,7 +129,7 @@ static inline void pagefault_push(struct pagefault *pf)
  * @address:	address that was accessed
  * @error_code:	error code of the architecture
  *
- * Then trace the entry and set @pf->start, except for a fault of a probe.
+ * Then fire pagefault_entry and set @pf->start, except for a fault of a probe.
  *
  * Context: Fault handler, if pagefault_traced().
  */
@@ -174,16 +165,15 @@ static inline bool pagefault_end(struct pagefault *pf)
 
 #else
 #define pagefault_traced()	false
-#define pagefault_forget()	do { } while (0)
+static inline void pagefault_forget(struct task_struct *tsk) { }
 static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
-				   unsigned long address,
-				   unsigned long error_code) { }
+				   unsigned long address, unsigned long code) { }
 static inline bool pagefault_end(struct pagefault *pf) { return false; }
 #endif
 
 /**
  * pagefault_mark - Note how the current page fault ends
- * @outcome:	FIXUP, SIGNAL or OOPS. handle_mm_fault() notes what it returns
+ * @outcome:	FIXUP, SIGNAL or OOPS; handle_mm_fault() records the others
  * @signo:	number of the signal, 0 without one
  * @si_code:	its si_code
  *

@@ -5,7 +5,6 @@
 #if !defined(_TRACE_PAGEFAULT_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_PAGEFAULT_H
 
-#include <linux/mm_types.h>
 #include <linux/pagefault_trace.h>
 #include <linux/tracepoint.h>
 
@@ -41,7 +40,7 @@ EM(ORIG_PTE_VALID) EM(VMA_LOCK)
 int pagefault_reg(void);
 void pagefault_unreg(void);
 
-/* Before a page fault is handled. For all fields, see struct pagefault */
+/* Fires before a page fault is handled. struct pagefault explains the fields */
 TRACE_EVENT_FN(pagefault_entry,
 	       TP_PROTO(const struct pagefault *pf),
 	       TP_ARGS(pf),
@@ -66,8 +65,8 @@ TRACE_EVENT_FN(pagefault_entry,
 );
 
 /*
- * After a page fault was handled, before a signal is delivered. Does not fire
- * for a fault that began before the event was enabled.
+ * Fires after a page fault was handled, before a signal is delivered. It does
+ * not fire for a fault that began before the event was enabled.
  */
 TRACE_EVENT_FN(pagefault_exit,
 	       TP_PROTO(const struct pagefault *pf),
@@ -113,7 +112,7 @@ TRACE_EVENT_FN(pagefault_exit,
 
 /*
  * After handle_mm_fault() was called without registers, by get_user_pages() and
- * others. getrusage() of the current task counts MINOR and MAJOR, not that of
+ * others. getrusage() counts MINOR and MAJOR for the current task, not for
  * @tgid. After RETRY, the caller may try again.
  */
 TRACE_EVENT_FN(pagefault_noregs,

@@ -22,9 +22,8 @@ int pagefault_reg(void)
 }
 
 /*
- * While the key is off, pagefault_mark() does nothing. So do not trace the exit
- * of a fault that was in progress then, even if the event is on again. Called
- * under tracepoints_mutex.
+ * While the key is off, pagefault_mark() does nothing. So the exit of a fault
+ * that was in progress then is not traced. Called under tracepoints_mutex.
  */
 void pagefault_unreg(void)
 {
@@ -66,23 +65,24 @@ static pid_t pagefault_owner(struct mm_struct *mm)
 	owner = rcu_dereference(mm->owner);
 	return owner ? task_tgid_nr(owner) : 0;
 #else
-	if (mm != current->mm || (current->flags & PF_KTHREAD))
-		return 0;
-	return task_tgid_nr(current);
+	return mm == current->mm && !(current->flags & PF_KTHREAD) ?
+	       task_tgid_nr(current) : 0;
 #endif
 }
 
-/* handle_mm_fault() while an event is on */
+/* handle_mm_fault() calls this while an event is on */
 vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 				  unsigned long address, unsigned int flags,
 				  struct pt_regs *regs)
 {
+	/* Without the attribute, each fault would clear it */
 	struct pagefault noregs __uninitialized;
 	struct pagefault *pf;
 	unsigned int kind = 0;
 	vm_fault_t ret;
 
 	if (!regs) {
+		noregs = (struct pagefault) { };
 		pagefault_push(&noregs);
 		if (trace_pagefault_noregs_enabled()) {
 			noregs.address = address;
@@ -102,10 +102,9 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 		kind = PAGEFAULT_HUGETLB;
 	else if (vma_is_anonymous(vma))
 		kind = PAGEFAULT_ANON;
-	else if (vma->vm_file && shmem_mapping(vma->vm_file->f_mapping))
-		kind = PAGEFAULT_SHMEM;
 	else if (vma->vm_file)
-		kind = PAGEFAULT_FILE;
+		kind = shmem_mapping(vma->vm_file->f_mapping) ?
+		       PAGEFAULT_SHMEM : PAGEFAULT_FILE;
 	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
 
 	ret = do_handle_mm_fault(vma, address, flags, regs);
@@ -113,21 +112,19 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 	if (ret & VM_FAULT_DONE_COW)
 		pf->flags |= PAGEFAULT_COW;
 
-	/* Same conditions as in mm_account_fault() */
+	/* MINOR and MAJOR are what mm_account_fault() counts */
 	if (ret & VM_FAULT_RETRY) {
 		pf->outcome = regs ? PAGEFAULT_INTERRUPTED : PAGEFAULT_RETRY;
 		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
 			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
-	} else if (!regs && (ret & VM_FAULT_ERROR)) {
+	} else if (!(ret & VM_FAULT_ERROR)) {
+		pf->outcome = fault_is_major(ret, flags) ?
+			      PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
+	} else if (!regs) {
 		pf->outcome = PAGEFAULT_FAILED;
-	} else if (ret & VM_FAULT_OOM) {
-		pf->outcome = PAGEFAULT_OOM;
-	} else if (ret & VM_FAULT_ERROR) {
-		pf->outcome = PAGEFAULT_ARCH;
-	} else if ((ret & VM_FAULT_MAJOR) || (flags & FAULT_FLAG_TRIED)) {
-		pf->outcome = PAGEFAULT_MAJOR;
 	} else {
-		pf->outcome = PAGEFAULT_MINOR;
+		pf->outcome = ret & VM_FAULT_OOM ?
+			      PAGEFAULT_OOM : PAGEFAULT_ARCH;
 	}
 
 	if (!regs && pagefault_end(pf))
