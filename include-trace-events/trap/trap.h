@@ -12,8 +12,8 @@
 
 /*
  * The mnemonics of the SDM, volume 3, "Protected-Mode Exceptions and
- * Interrupts", and #VC of the APM, volume 2. Vectors 9, 15 and 32 have none
- * there: these are the names of <asm/trapnr.h>.
+ * Interrupts", and #VC of the APM, volume 2. They have no mnemonic for vectors
+ * 9, 15 and 32, which have the names of <asm/trapnr.h>.
  */
 #define show_trap_vector(vector)			\
 	__print_symbolic(vector,			\
@@ -41,7 +41,7 @@
 		{ X86_TRAP_IRET,	"IRET" })
 
 /*
- * @ip:		instruction pointer of the interrupted context, an address
+ * @ip:		instruction pointer of the interrupted context
  * @error_code:	error code of the CPU, a bit mask that depends on @vector; 0 if
  *		the vector has none. #DB has DR6 here (with the polarity of
  *		debug_read_reset_dr6()), #VE the exit reason

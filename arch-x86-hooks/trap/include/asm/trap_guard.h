@@ -15,8 +15,8 @@
  *  - A trap from user mode cannot come from a probe. It is always traced.
  *  - An NMI can interrupt a probe anywhere. It clears the bit and restores it
  *    at its end, so that the NMI and the traps in its handler are traced.
- *  - #MC leaves the bit set: traps that a #MC raises inside a probe are not
- *    traced.
+ *  - #MC leaves the bit set: if a #MC interrupts a probe, the traps in its
+ *    handler are not traced.
  *  - If a probe oopses, the bit stays set in the task that dies. Other tasks on
  *    this CPU are traced as before.
  *
