@@ -40,19 +40,23 @@ hangs_in_printk() {
 	! grep -q '^ok .* tp_printk' "$2/tap"
 }
 
-kernels guest nohz guest-base nohz-base
-check 'fixes: the module of rcu_eqs builds' build_rcu_eqs "$src" nohz
+kernels guest fixes guest-base fixes-base
+check 'fixes: the module of rcu_eqs builds' build_rcu_eqs "$src" fixes
 check 'fixes: the module of rcu_eqs builds for the base' \
-	build_rcu_eqs "$dir/src-base" nohz-base
+	build_rcu_eqs "$dir/src-base" fixes-base
 check 'fixes: the reproducers run' reproduced guest "$logs/fixed"
 check 'fixes: cr2 is fixed' is_fixed cr2 "$logs/fixed"
-check 'fixes: the reproducers run where the context is tracked' reproduced nohz "$logs/fixed-nohz"
-check 'fixes: rcu_eqs is fixed' is_fixed rcu_eqs "$logs/fixed-nohz"
+# 256 MiB of persistent memory
+check 'fixes: the reproducers run on the kernel for them' \
+	reproduced fixes "$logs/fixed-fixes" -a 'memmap=256M!1G'
 check 'fixes: tp_printk runs' reproduced guest "$logs/fixed-printk" -a tp_printk
 check 'fixes: tp_printk is fixed' is_fixed tp_printk "$logs/fixed-printk"
 check 'fixes: the reproducers run on the base' reproduced guest-base "$logs/base"
 check 'fixes: cr2 is in the base' was_there cr2 "$logs/base"
-check 'fixes: the reproducers run on the base where the context is tracked' \
-	reproduced nohz-base "$logs/base-nohz"
-check 'fixes: rcu_eqs is in the base' was_there rcu_eqs "$logs/base-nohz"
+check 'fixes: the reproducers run on the base of the kernel for them' \
+	reproduced fixes-base "$logs/base-fixes" -a 'memmap=256M!1G'
+for name in rcu_eqs fault_flags f2fs_flags branch; do
+	check "fixes: $name is fixed" is_fixed "$name" "$logs/fixed-fixes"
+	check "fixes: $name is in the base" was_there "$name" "$logs/base-fixes"
+done
 check 'fixes: tp_printk hangs the base' hangs_in_printk guest-base "$logs/base-printk"
