@@ -16,14 +16,14 @@ allowed() {
 
 # prices KERNEL JOB WAY: the median price of each kind of fault, as trap_price of tests/
 # measures it. Half of the page_cache faults take 23 instructions more than the other half:
-# their median is one or the other by chance, so their mean counts.
+# their median is one or the other by chance, so their tenth percentile counts.
 prices() {
 	kinds=$(allowed | sed 's/ .*//' | tr '\n' ,)
 	guest "$1" "$2" -n -c 1 <<EOF || return 1
 TMPDIR=/tmp $tests/trap_price -r 1 -n 30000 -k ${kinds%,} $3 >/job/lines
 EOF
 	[ "$(cat "$2/status")" = 0 ] &&
-	awk -F '\t' '$1 == "price" { print $3, $3 == "page_cache" ? $5 : $6 }' "$2/lines" |
+	awk -F '\t' '$1 == "price" { print $3, $3 == "page_cache" ? $7 : $6 }' "$2/lines" |
 	sort -k 1,1 >"$2/prices" &&
 	[ "$(wc -l <"$2/prices")" = 14 ]
 }
