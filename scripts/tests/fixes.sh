@@ -55,8 +55,8 @@ check 'fixes: the reproducers run on the base' reproduced guest-base "$logs/base
 check 'fixes: cr2 is in the base' was_there cr2 "$logs/base"
 check 'fixes: the reproducers run on the base of the kernel for them' \
 	reproduced fixes-base "$logs/base-fixes" -a 'memmap=256M!1G'
-for name in rcu_eqs fault_flags f2fs_flags branch; do
-	check "fixes: $name is fixed" is_fixed "$name" "$logs/fixed-fixes"
-	check "fixes: $name is in the base" was_there "$name" "$logs/base-fixes"
+for bug in rcu_eqs fault_flags f2fs_flags branch; do
+	check "fixes: $bug is fixed" is_fixed "$bug" "$logs/fixed-fixes"
+	check "fixes: $bug is in the base" was_there "$bug" "$logs/base-fixes"
 done
 check 'fixes: tp_printk hangs the base' hangs_in_printk guest-base "$logs/base-printk"
