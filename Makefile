@@ -10,14 +10,14 @@ export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST 
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell check check-all check-selftest bench series tree edits clean distclean
+.PHONY: help run shell check check-all check-selftest bench series tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
 	@echo
 	@echo "The parts of make check-all, each of which can be run alone:"
-	@sed -sn '3s/^# \([a-z0-9]*\): \(.*\)/  make check-\1	\2/p' scripts/tests/*.sh | expand -t 24
+	@sed -sn '3s/^# \([a-z0-9]*\): \(.*\)/  make check-\1	\2/p' tests/parts/*.sh | expand -t 24
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  KERNEL_TREE=DIR       run, shell: HEAD of that git tree, which is left alone"
@@ -35,37 +35,37 @@ help:		## this list
 	@echo "  TRACE_LINES=N         run: how much of the trace to print (default: 200)"
 
 run:		## boot the patched kernel, run a program there, show its traps
-	@scripts/run
+	@scripts/vm/run
 
 shell:		## the same guest, with a shell on this terminal
-	@scripts/run shell
+	@scripts/vm/run shell
 
-# make runs scripts/check itself: a shell in between would not pass a signal on
+# make runs scripts/check/run itself: a shell in between would not pass a signal on
 check: export TRAP_FAST := 1
 check:		## the tests for every change: series, builds, boots, kselftests
-	@scripts/check fast
+	@scripts/check/run fast
 
 check-all:	## all tests; this takes hours
-	@scripts/check all
+	@scripts/check/run all
 
 check-selftest:	## seed defects in the kernel and for each part, and see them caught
-	@scripts/check defects selftest
+	@scripts/check/run defects selftest
 
 check-%:
-	@scripts/check $*
+	@scripts/check/run $*
 
 bench:		## measure what the events cost, beside other tools, and write bench/
-	@scripts/bench
+	@scripts/bench/run
 
 series:		## make patches/BASE and patches/lttng-modules from the sources
-	@scripts/series $(BASE)
-	@scripts/lttng-series
+	@scripts/series/make $(BASE)
+	@scripts/series/make lttng-modules
 
 tree:		## a git tree of the base with all series as commits, to work in
-	@scripts/tree $(BASE)
+	@scripts/series/tree $(BASE)
 
-edits:		## take the commits made in that tree back into the sources
-	@scripts/edits $(BASE)
+import:		## take the commits made in that tree back into the sources
+	@scripts/series/import $(BASE)
 
 clean:		## remove builds and logs; keep the trees that "make tree" made
 	@scripts/clean

@@ -12,7 +12,11 @@ for variable in $(env | sed -n 's/^\(\(GIT\|CCACHE\)_[A-Z0-9_]*\)=.*/\1/p') CDPA
 	unset "$variable"
 done
 
-top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+top=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+until [ -f "$top/scripts/lib.sh" ]; do
+	[ "$top" ] || { echo "error: $0 is in no clone of this project: run a script of a clone" >&2; exit 1; }
+	top=${top%/*}
+done
 cache=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trap-trace-events}
 build=$top/build
 series_dir=$top/arch-x86-hooks/commits
@@ -168,10 +172,12 @@ use_ccache() {
 
 # ccache_for KERNEL: how it is called for this one. These find next to no object of another
 # kernel's: in most of them something is different. Those of the others, which differ in
-# some symbols, are mostly the same, but that is seen only after the preprocessor.
+# some symbols, are mostly the same, but that is seen only after the preprocessor. The one
+# of "make run" is built once, mostly with an empty cache, which costs a tenth of the build.
 ccache_for() {
 	case $1 in
-	price* | i386 | debug | tools | kasan | rt)	echo "$top/scripts/cached" ;;
+	run | run-base)	;;
+	icount* | i386 | debug | tools | kasan | rt)	echo "$top/scripts/kernel/ccache" ;;
 	*)						echo ccache ;;
 	esac
 }

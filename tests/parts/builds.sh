@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# builds: the kernels that make check boots build without a warning
+
+kselftest_builds_clean() {
+	build_kselftest && [ -f "$dir/kselftest.log" ] &&
+	! grep -i 'warning:' "$dir/kselftest.log" "$dir/tests.log"
+}
+
+# Each program is run: by the kselftest, by own_programs(), or by a part that names it
+all_are_run() {
+	build_kselftest && all_programs >"$logs/kselftest.programs" &&
+	grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c "$top"/tests/*.c \
+		>"$logs/kselftest.sources" || return 1
+	while read -r source; do
+		program=$(basename "$source" .c)
+		if grep -qx "$program" "$logs/kselftest.programs"; then
+			grep -x "${program}_32" "$logs/kselftest.programs"
+		else
+			grep -l "tests/$program\>" "$top"/tests/parts/*.sh "$top/scripts/bench/run"
+		fi || { echo "nothing runs $program"; return 1; }
+	done <"$logs/kselftest.sources"
+}
+
+# A second compilation comes out of the cache, unless an included file has changed: a header,
+# or a file of .incbin
+cached_rightly() (
+	use_ccache "$logs"
+	CCACHE_DIR=$logs/test.ccache
+	rm -rf "$CCACHE_DIR" && mkdir -p "$logs/cached" && cd "$logs/cached" || exit 1
+	compile() {	# FILE WORDS
+		"$top/scripts/kernel/ccache" gcc -D__KERNEL__ -Wp,-MMD,it.d -include it.h -c -o it.o "$1" || exit 1
+		grep -qF "$2" it.o || { echo "$1 has not '$2'"; exit 1; }
+	}
+	hits() { [ "$(ccache --print-stats | awk '$1 == "direct_cache_hit" { print $2 }')" = "$1" ]; }
+
+	echo '#define IT "first"' >it.h
+	echo 'const char *it = IT;' >it.c
+	echo '.incbin "it.payload"' >incbin.S
+	echo 'asm(".incbin \"it.payload\"");' >incbin.c
+	# What is not older than the compiler's run is not cached
+	touch -d '1 hour ago' it.h it.c
+	sleep 1.1
+	compile it.c first && compile it.c first
+	hits 1 || { echo 'it does not come out of the cache'; exit 1; }
+	echo '#define IT "other"' >it.h
+	touch -d '1 hour ago' it.h
+	sleep 1.1
+	compile it.c other
+	: >it.h
+	sleep 1.1
+	for file in incbin.S incbin.c; do
+		for payload in this-one another; do
+			echo "$payload" >it.payload
+			compile "$file" "$payload"
+		done
+	done
+	! plain_git -C "$src" grep -lwE '\.?incbin' -- 'include/*.h' 'arch/x86/*.h' 'kernel/*.h' 'mm/*.h' 'lib/*.h'
+)
+
+inlines() {
+	build_kernel run && build_kernel run-base && inlines_as_base run run-base
+}
+
+# Two rows of about the same length, side by side: linking leaves a core idle
+{
+	check 'the kernel builds without a warning' builds_clean guest
+	check 'the kselftest and the programs of tests/ build without a warning' \
+		kselftest_builds_clean
+	check 'each test program is run' all_are_run
+} &
+others=$!
+# If this row dies, the part does not end before that one
+trap 'wait "$others" || :' EXIT
+check 'ccache gives out what would be compiled' cached_rightly
+check 'run: the kernel builds without a warning' builds_clean run
+check 'run: the kernel without the series builds' build_kernel run-base
+wait "$others"
+check 'run: what the base inlines is inlined' inlines

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# commands: what make run does and says, with bad input as well
+
+# in_file WORDS FILE: these words, between any spaces, are in a line
+in_file() {
+	tr -s ' ' <"$2" | grep -qF -- "$1" || { echo "there is no '$1' in $2"; cat "$2"; return 1; }
+}
+demo() {
+	"$top/scripts/vm/run" >"$logs/demo.said" &&
+	in_file '0 #DE 2 0' "$logs/demo.said" && in_file '3 #BP 3 0' "$logs/demo.said" &&
+	in_file '6 #UD 2 0' "$logs/demo.said" && in_file '13 #GP 2 0' "$logs/demo.said" &&
+	in_file 'SIGNAL SEGV_MAPERR no page read 2 ' "$logs/demo.said" &&
+	in_file 'FIXUP no page read 2 ' "$logs/demo.said" &&
+	in_file 'MINOR file copy 4 ' "$logs/demo.said" &&
+	in_file 'MAJOR file read ' "$logs/demo.said" && in_file '/job/demo: ' "$logs/demo.said" &&
+	in_file 'exit status 0' "$logs/demo.said" && in_file 'demo+0x' "$logs/demo.said" || return 1
+	# It fits on a screen, without colours where that is none
+	[ "$(wc -l <"$logs/demo.said")" -le 45 ] &&
+	! grep -E '^.{101}' "$logs/demo.said" && ! grep "$(printf '\033')" "$logs/demo.said"
+}
+trace_lines() {
+	TRACE_LINES=20 CMD='true' "$top/scripts/vm/run" >"$logs/trace-lines" &&
+	head -n 1 "$logs/trace-lines" | grep -q '^# tracer: nop' &&
+	[ "$(grep -n ' the guest, exit status ' "$logs/trace-lines" | cut -d : -f 1)" = 22 ]
+}
+a_program() {
+	CMD='echo out; echo err >&2; exit 3' "$top/scripts/vm/run" >"$logs/a-program" &&
+	grep -q '^  out$' "$logs/a-program" && grep -q '^  err$' "$logs/a-program" &&
+	grep -q 'exit status 3$' "$logs/a-program"
+}
+panics() {
+	fails panicked env CMD='echo c >/proc/sysrq-trigger' "$top/scripts/vm/run"
+}
+oopses() {
+	build_kernel guest && echo 'echo EXCEPTION >/sys/kernel/debug/provoke-crash/DIRECT' >"$logs/oops" &&
+	fails oopsed guest_of "$logs/oops"
+}
+guest_of() {
+	guest guest "$logs/oops.job" <"$1"
+}
+hangs() {
+	fails 'did not end within 12 s' env TIMEOUT=12 CMD='sleep 600' "$top/scripts/vm/run"
+}
+
+# Bad input: one line of error that names the way out, and nothing left behind
+bad_tree() {
+	fails "$1" env KERNEL_TREE="$2" "$top/scripts/vm/run"
+}
+make_tree() {	# DIR VERSION PATCHLEVEL
+	rm -rf "$1" && mkdir -p "$1" && cd "$1" && plain_git init -q . &&
+	printf 'VERSION = %s\nPATCHLEVEL = %s\n' "$2" "$3" >Makefile &&
+	touch Kbuild && use_identity && plain_git add . &&
+	plain_git commit -q -m tree
+}
+too_old() (
+	make_tree "$logs/old" 6 1 && bad_tree 'is Linux 6.1' "$logs/old"
+)
+no_such_program() {
+	fails "no program 'no-such-program'" env CMD='no-such-program -x' "$top/scripts/vm/run"
+}
+no_install() (
+	mkdir -p "$logs/bin" && cd "$logs/bin" &&
+	for tool in sh env dirname date sed awk tr id find sort tail grep cat head mkdir; do
+		ln -sf "$(command -v $tool)" $tool
+	done
+	fails 'qemu-system-x86' env PATH="$logs/bin" NO_INSTALL=1 "$top/scripts/deps" run
+)
+does_not_apply() (
+	make_tree "$logs/near" 7 3 && mkdir -p arch/x86/kernel &&
+	echo nothing >arch/x86/kernel/traps.c &&
+	plain_git add . && plain_git commit -q -m near &&
+	head=$(git rev-parse HEAD) &&
+	bad_tree 'arch/x86/kernel/traps.c' "$logs/near" &&
+	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ] &&
+	! find "$build" -maxdepth 2 -name 'am.[0-9]*' | grep .
+)
+
+check 'make run: the demo, with the counts of its traps' demo
+check 'make run: the first lines of the trace' trace_lines
+check 'make run: output and exit status of a program' a_program
+check 'make run: a guest that panics' panics
+check 'boot: a guest that oopses' oopses
+check 'make run: a guest that hangs' hangs
+check 'bad input: no such program' no_such_program
+check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other "$top/scripts/vm/run"
+check 'bad input: missing tools and NO_INSTALL=1' no_install
+mkdir -p "$logs/no-tree"
+check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"
+check 'bad input: KERNEL_TREE is no kernel tree' bad_tree 'is no kernel tree' "$logs/no-tree"
+check 'bad input: KERNEL_TREE is too old' too_old
+check 'bad input: a patch does not apply to KERNEL_TREE' does_not_apply

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
+#
+# The warnings of the compiler and of objtool are errors here, but for allmodconfig. These
+# kernels, and those that are booted, inline what the base inlines. For that, some objects of
+# the base are compiled.
+
+# x86 cannot do without perf events. If ever it can, this is to be built.
+possible() {	# NAME
+	[ "$1" != no-perf ] || ! grep -qE '^[[:space:]]+select PERF_EVENTS$' "$src/arch/x86/Kconfig"
+}
+
+inlines() {	# KERNEL
+	build_kernel "$1" && objects_of_base "$1" && inlines_as_base "$1" "base-objects/$1"
+	status=$?
+	rm -rf "$dir/base-objects/$1"
+	return $status
+}
+
+# The folders that the series touches, with all that there is in them
+allmodconfig() (
+	out=$dir/built/allmodconfig
+	use_ccache "$dir"
+	# An object that was there already has no warning any more
+	rm -rf "$out" && mkdir -p "$out" || exit 1
+	kmake() { make -C "$src" O="$out" CC='ccache gcc' HOSTCC='ccache gcc' "$@"; }
+	if ! { kmake -s allmodconfig && "$src/scripts/config" --file "$out/.config" -d WERROR \
+		-d OBJTOOL_WERROR -e DEBUG_INFO_NONE -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
+		-d GCC_PLUGINS && kmake -s olddefconfig &&
+	       kmake -j"$(nproc)" arch/x86/ mm/ kernel/trace/; } >"$logs/allmodconfig.make" 2>&1
+	then
+		tail -n 5 "$logs/allmodconfig.make"
+		exit 1
+	fi
+	! grep -iE 'warning:|error:' "$logs/allmodconfig.make"
+	status=$?
+	rm -rf "$out"
+	exit $status
+)
+
+# The page fault events of another architecture, see docs/ports.md
+port() {	# ARCHITECTURE
+	out=$dir/built/port-$1
+	architecture=$1
+	kmake() { make -s -C "$dir/ports" O="$out" LLVM=-19 ARCH="$architecture" "$@"; }
+	added=$(grep -c '^+\([^+]\|$\)' "$hooks/ports/$1.diff")
+	grep "^| $1 | $added |" "$top/docs/ports.md" ||
+		{ echo "docs/ports.md has another number than $added for $1"; return 1; }
+	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$hooks/ports/$1.diff" &&
+	rm -rf "$out" && mkdir -p "$out" && kmake defconfig &&
+	"$src/scripts/config" --file "$out/.config" -e FTRACE -e FUNCTION_TRACER -e WERROR &&
+	kmake olddefconfig && grep -qx CONFIG_TRACEPOINTS=y "$out/.config" &&
+	kmake -j"$(nproc)" W=1 mm/pagefault.o mm/memory.o "arch/$1/mm/fault.o"
+	status=$?
+	rm -rf "$out"
+	return $status
+}
+
+mkdir -p "$dir/built"
+for config in "$top"/scripts/kernel/config/built/*.config; do
+	name=$(basename "$config" .config)
+	test="configs: $name builds without a warning"
+	group="configs: $name"
+	wanted=''
+	[ "${name#clang}" = "$name" ] || wanted='clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19'
+	selected || continue
+	if ! possible "$name"; then
+		skip "$test" 'arch/x86/Kconfig selects PERF_EVENTS'
+	elif have "$wanted" "$test"; then
+		check "$test" builds_clean "built/$name"
+		[ ! -f "$dir/built/$name/built" ] ||
+			check "configs: $name inlines what the base inlines" inlines "built/$name"
+		# It is not kept: what is built once more comes out of ccache
+		rm -rf "$dir/built/$name"
+	fi
+done
+group=''
+for port in "$hooks"/ports/*.diff; do
+	name=$(basename "$port" .diff)
+	test="configs: ports: $name compiles with the page fault events"
+	! have 'clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19' "$test" || check "$test" port "$name"
+done
+for name in guest debug i386 kasan rt; do
+	check "configs: $name inlines what the base inlines" inlines "$name"
+done
+test='configs: allmodconfig of the touched folders builds without a warning'
+! have /usr/include/openssl/opensslv.h "$test" || check "$test" allmodconfig

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# controls: hooks and parts of the guard are taken out, and exactly their tests fail
+#
+# It has its own source and kernel, as other parts use those without the controls. A line in
+# arch-x86-hooks/BASE/controls/*.diff says what must happen:
+#
+#	# breaks: WORDS		The build fails, and says WORDS.
+#	# fails: TEST		This test fails, and no other does
+#	# programs: PROGRAM...	... of these programs.
+#	# without PART: TEST... not TEST...
+#				The control is a switch on the command line for a
+#				PART of the guard. Without it, the tests of trap_probes
+#				before "not" fail, and the ones after it do not.
+#	# without PART, alone: TEST
+#				The same in a guest of its own, which may hang or die
+#				of it. "oops" is the test of trap_oops. A hang takes
+#				long, so make check runs only the first of each PART.
+
+kernels
+
+applies() {
+	plain_git -C "$src" checkout -q -f HEAD && plain_git -C "$src" apply "$1"
+}
+
+breaks() {	# WORDS
+	! "$top/scripts/kernel/build" "$src" || { echo "it builds"; return 1; }
+	grep -F "$1" "$dir/guest.log"
+}
+
+fails_as_expected() {	# DIFF
+	"$top/scripts/kernel/build" -t "$src" || return 1
+	control=$1
+	# shellcheck disable=SC2046 # a list
+	set -- $(sed -n 's/^# programs: //p' "$1")
+	run_programs guest "$logs/control.hook" "$@" || return 1
+	results_of "$logs/control.hook" && all_there "$logs/control.hook" $# || return 1
+	sed -n 's/^# fails: //p' "$control" | sort >"$logs/expected"
+	sed -n 's/^not ok [0-9]* //p' "$logs/control.hook/tap" | sort >"$logs/failed"
+	diff "$logs/failed" "$logs/expected"
+}
+
+guest_without() {	# PART JOB COMMAND...
+	part=$1 job=$2
+	shift 2
+	guest guest "$job" -a "trap_trace_without=$part" <<EOF
+stdbuf -oL $* >/job/tap 2>&1
+EOF
+}
+
+# With the whole guard, all tests that the switches name pass. Their duration is the time to
+# wait for tests that hang.
+nothing_left_out() {
+	began_guest=$(date +%s)
+	# shellcheck disable=SC2046 # a list of tests
+	set -- $(sed 's/^[a-z]* \(, alone\)\{0,1\}//' "$logs/switches" | tr ' ' '\n' | grep -v -e '^not$' -e '^oops$' | sort -u)
+	guest_without nothing "$logs/control.nothing" "$tests/trap_probes" "$@" || return 1
+	patience=$(($(date +%s) - began_guest))
+	[ "$patience" -gt 20 ] || patience=20
+	cat "$logs/control.nothing/tap"
+	! grep -E '^not ok |# SKIP' "$logs/control.nothing/tap" &&
+	[ "$(sed -n 's/^ok [0-9]* \([^:]*\):.*/\1/p' "$logs/control.nothing/tap" | sort -u | wc -l)" = $# ]
+}
+
+without() {	# PART TEST... [not TEST...]
+	part=$1
+	shift
+	job=$logs/control.$part
+	# shellcheck disable=SC2046 # a list of tests
+	guest_without "$part" "$job" "$tests/trap_probes" \
+		$(printf '%s\n' "$@" | grep -vx not) || return 1
+	result=not
+	for test in "$@"; do
+		if [ "$test" = not ]; then
+			result=ok
+		else
+			echo "$result $test"
+		fi
+	done | sort >"$logs/expected"
+	sed -n 's/^not ok [0-9]* \([^:]*\):.*/not \1/p; s/^ok [0-9]* \([a-z][^:]*\):.*/ok \1/p' \
+		"$job/tap" | sort -u >"$logs/failed"
+	diff "$logs/failed" "$logs/expected"
+}
+
+# The test began, and did not pass in the time in which all tests pass
+without_alone() {	# PART TEST
+	job=$logs/control.$1.$2
+	if [ "$2" = oops ]; then
+		set -- "$1" "$tests/trap_oops"
+	else
+		set -- "$1" "$tests/trap_probes $2"
+	fi
+	TIMEOUT=${patience:-60} guest_without "$1" "$job" "$2" || true
+	cat "$job/tap"
+	grep -qx '1\.\.1' "$job/tap" && ! grep -q '^ok ' "$job/tap"
+}
+
+work_tree "$dir/controls/src" HEAD
+dir=$dir/controls
+src=$dir/src
+for control in "$hooks"/controls/*.diff; do
+	of=$(basename "$control" .diff)
+	group="control: $of"
+	selected || continue
+	check "control: $of applies" applies "$control"
+	words=$(sed -n 's/^# breaks: //p' "$control")
+	if [ -n "$words" ]; then
+		check "control: $of breaks the build" breaks "$words"
+	elif grep -q '^# fails: ' "$control"; then
+		check "control: $of, and exactly its tests fail" fails_as_expected "$control"
+	else
+		sed -n 's/^# without \([a-z]*\)\(, alone\)\{0,1\}: \(.*\)/\1 \2\3/p' "$control" >"$logs/switches"
+		check "control: $of builds" "$top/scripts/kernel/build" -t "$src"
+		check "control: $of, with the whole guard all tests pass" nothing_left_out
+		last_alone=''
+		while read -r part what <&3; do
+			case $what in
+			', alone'*)
+				test=${what#, alone}
+				what="control: without $part, $test fails or the guest dies"
+				if [ "${TRAP_FAST:-}" ] && [ "$part" = "$last_alone" ]; then
+					skip "$what" 'make check-controls waits for it'
+				else
+					check "$what" without_alone "$part" "$test"
+				fi
+				last_alone=$part ;;
+			*)
+				# shellcheck disable=SC2086 # a list of tests
+				check "control: without $part, exactly these fail: $what" \
+					without "$part" $what ;;
+			esac
+		done 3<"$logs/switches"
+	fi
+done

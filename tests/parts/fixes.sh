@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# fixes: the reproducers of the series fixes: with it each bug is gone, on the base it is there
+#
+# The base kernels are built for this alone.
+
+# reproduced KERNEL JOB [OPTION OF BOOT...]: tests/fixes/run in a guest
+reproduced() {
+	kernel=$1 job=$2
+	shift 2
+	guest "$kernel" "$job" "$@" <<END
+[ ! -f $logs/rcu_eqs.$kernel/rcu_eqs.ko ] || cp $logs/rcu_eqs.$kernel/rcu_eqs.ko /job
+$top/tests/fixes/run >/job/tap 2>&1
+END
+	status=$?
+	cat "$job/tap"
+	return $status
+}
+result() { sed -n "s/^\(not \)\{0,1\}ok [0-9]* - \($1.*\)/\1\2/p" "$2/tap"; }
+
+# is_fixed NAME JOB: no longer seen, and not skipped
+is_fixed() {
+	[ "$(result "$1" "$2")" = "$1" ]
+}
+# was_there NAME JOB: seen
+was_there() {
+	result "$1" "$2" | grep "^not $1: status "
+}
+
+# The module that faults on the way into a guest, for a kernel that tracks its context
+build_rcu_eqs() {	# SOURCE KERNEL
+	rm -rf "$logs/rcu_eqs.$2" &&
+	cp "$dir/$2/vmlinux.symvers" "$dir/$2/Module.symvers" &&
+	kernel_make "$1" "$2" modules_prepare &&
+	kernel_make "$1" "$2" M="$top/tests/fixes" MO="$logs/rcu_eqs.$2" modules
+}
+
+hangs_in_printk() {
+	! TIMEOUT=60 reproduced "$1" "$2" -a tp_printk || { echo 'it does not hang'; return 1; }
+	! grep -q '^ok .* tp_printk' "$2/tap"
+}
+
+kernels guest fixes guest-base fixes-base
+check 'fixes: the module of rcu_eqs builds' build_rcu_eqs "$src" fixes
+check 'fixes: the module of rcu_eqs builds for the base' \
+	build_rcu_eqs "$dir/src-base" fixes-base
+check 'fixes: the reproducers run' reproduced guest "$logs/fixed"
+check 'fixes: cr2 is fixed' is_fixed cr2 "$logs/fixed"
+# 256 MiB of persistent memory
+check 'fixes: the reproducers run on the kernel for them' \
+	reproduced fixes "$logs/fixed-fixes" -a 'memmap=256M!1G'
+check 'fixes: tp_printk runs' reproduced guest "$logs/fixed-printk" -a tp_printk
+check 'fixes: tp_printk is fixed' is_fixed tp_printk "$logs/fixed-printk"
+check 'fixes: the reproducers run on the base' reproduced guest-base "$logs/base"
+check 'fixes: cr2 is in the base' was_there cr2 "$logs/base"
+check 'fixes: the reproducers run on the base of the kernel for them' \
+	reproduced fixes-base "$logs/base-fixes" -a 'memmap=256M!1G'
+for bug in rcu_eqs fault_flags f2fs_flags branch; do
+	check "fixes: $bug is fixed" is_fixed "$bug" "$logs/fixed-fixes"
+	check "fixes: $bug is in the base" was_there "$bug" "$logs/base-fixes"
+done
+check 'fixes: tp_printk hangs the base' hangs_in_printk guest-base "$logs/base-printk"

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# guest: the kselftest and the programs of tests/ on x86_64, trace-cmd, perf, bpftrace, recipes
+
+kernels guest
+
+# Through a pipe: the runner opens /dev/stdout anew, at the start of a file
+run_kselftest() {	# JOB PROGRAM...
+	job=$1
+	shift
+	guest guest "$job" -c 4 -d 512 <<EOF
+cd $build/kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@") 2>&1 | cat >/job/tap
+EOF
+}
+
+# This program causes an oops, so the guest fails
+oops_in_probe() {
+	! run_programs guest "$logs/oops" trap_oops || { echo "no oops"; return 1; }
+	cat "$logs/oops/tap"
+	grep -q '^ok 1 ' "$logs/oops/tap"
+}
+
+# Page faults of errata: only an early K8 raises them, or the kernel handles them only there
+errata() {
+	guest guest "$logs/errata" -m max,vendor=AuthenticAMD,family=15,model=5 <<EOF || return 1
+$tests/pagefault_ways errata93 prefetch >/job/tap 2>&1
+EOF
+	cat "$logs/errata/tap"
+	console_clean "$logs/errata/console.log" &&
+	[ "$(grep -c '^ok ' "$logs/errata/tap")" = 2 ] && ! grep -q SKIP "$logs/errata/tap"
+}
+
+# The driver of the disk comes back while mmiotrace looks at what it maps
+mmio_faults() {
+	guest guest "$logs/mmio" -d 16 <<'EOF' || return 1
+cd /sys/kernel/tracing
+mkdir instances/mmio
+umount /disk
+pci=$(basename "$(readlink -f /sys/block/vda/device/..)")
+echo mmiotrace >current_tracer
+echo 'user_mode == 0' >instances/mmio/events/pagefault/filter
+echo 1 >instances/mmio/events/pagefault/enable
+echo "$pci" >/sys/bus/pci/drivers/virtio-pci/unbind
+echo "$pci" >/sys/bus/pci/drivers/virtio-pci/bind
+echo 0 >instances/mmio/events/pagefault/enable
+cat instances/mmio/trace >/job/trace
+EOF
+	entries=$(grep -c ': pagefault_entry: ' "$logs/mmio/trace")
+	exits=$(grep -c ': pagefault_exit: ' "$logs/mmio/trace")
+	kmmio=$(grep -c ': pagefault_exit: address=0xff.* mode=kernel outcome=ARCH signo=0 .* vm_fault=0x0() duration=[1-9]' \
+		"$logs/mmio/trace")
+	echo "$entries entries, $exits exits, $kmmio of them of MMIO"
+	console_clean "$logs/mmio/console.log" && [ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]
+}
+
+# What the series add to the kselftest of ftrace: each in the top instance, and in one of
+# its own
+ftrace_tests() {
+	guest guest "$logs/ftrace" <<EOF || return 1
+cd $src/tools/testing/selftests/ftrace &&
+./ftracetest test.d/filter/event-filter-symbol.tc test.d/trap/*.tc test.d/pagefault/*.tc >/job/out 2>&1
+EOF
+	cat "$logs/ftrace/out"
+	console_clean "$logs/ftrace/console.log" && [ "$(grep -c '\[PASS\]' "$logs/ftrace/out")" = 6 ]
+}
+
+# The blocks of the document, as a user would paste them
+recipes() {
+	gcc -O0 -Wall -static -o "$logs/faults.program" "$top/scripts/guest/recipes.c" &&
+	guest guest "$logs/recipes" -d 64 <<EOF
+$top/scripts/guest/recipes $top/Documentation/*/events-pagefault.rst $logs/faults.program >/job/tap 2>&1
+EOF
+	status=$?
+	cat "$logs/recipes/tap"
+	grep -qE '^1\.\.[1-9]' "$logs/recipes/tap" || : >"$logs/recipes/tap"
+	[ $status = 0 ] && grep -c '^ok ' "$logs/recipes/tap" && console_clean "$logs/recipes/console.log"
+}
+
+# On from before init until after the boot. Then they are off, and trap_input passes.
+at_boot() {
+	guest guest "$logs/at-boot" -a 'trace_event=trap:* trace_buf_size=4M' <<EOF || return 1
+cd /sys/kernel/tracing
+cat events/trap/enable >/job/enabled
+cat trace >/job/trace
+echo 0 >events/trap/enable
+$tests/trap_input >/job/tap 2>&1
+EOF
+	grep -a -m 3 ': trap_entry: ' "$logs/at-boot/trace"
+	cat "$logs/at-boot/tap"
+	[ "$(cat "$logs/at-boot/enabled")" = 1 ] &&
+	console_clean "$logs/at-boot/console.log" &&
+	grep -qE ' 0\.[0-9]{6}: trap_entry: ' "$logs/at-boot/trace" &&
+	[ "$(grep '^ok ' "$logs/at-boot/tap" | grep -vc '# SKIP')" = 5 ]
+}
+
+# Two divisions by zero, as people's tools show them
+demo_in_tools() {
+	gcc -O2 -static -o "$logs/demo" "$top/scripts/guest/demo.c" &&
+	guest guest "$logs/tools" <<EOF || return 1
+cd /tmp && exec 2>/job/errors
+trace-cmd record -q -e trap -f 'vector == 0' -o t.dat $logs/demo >/dev/null
+trace-cmd report t.dat >/job/trace-cmd
+perf record -q -e 'trap:*' -o p.dat $logs/demo >/dev/null
+perf script -i p.dat >/job/perf
+bpftrace -e 'tracepoint:trap:trap_* /args->vector == 0/ { @[probe, args->user_mode, args->error_code] = count() }' \
+	-c $logs/demo >/job/bpftrace
+EOF
+	ip=$(sed -n 's/.*trap_entry:.*vector=0(#DE) .*ip=\(0x[0-9a-f]*\)$/\1/p' "$logs/tools/trace-cmd" | head -n 1)
+	cat "$logs/tools/errors"
+	grep -h 'vector=0' "$logs/tools/trace-cmd" "$logs/tools/perf"
+	cat "$logs/tools/bpftrace"
+	console_clean "$logs/tools/console.log" && [ "$ip" ] || return 1
+	for event in trap_entry trap_exit; do
+		[ "$(grep -cE "$event: +vector=0\(#DE\) error_code=0x0 mode=user ip=$ip\$" "$logs/tools/trace-cmd")" = 2 ] &&
+		[ "$(grep -cE "$event: vector=0\(#DE\) error_code=0x0 mode=user ip=$ip\$" "$logs/tools/perf")" = 2 ] &&
+		grep -qxF "@[tracepoint:trap:$event, 1, 0]: 2" "$logs/tools/bpftrace" || return 1
+	done
+}
+
+# No probe runs in a #MC, so the stack walks of perf leave machine checks alone
+machine_check_under_perf() {
+	guest guest "$logs/mc" <<EOF || return 1
+perf record -q -g -a -e 'trap:*' -o /tmp/perf.data $tests/trap_kernel >/job/tap 2>/job/errors
+perf script -i /tmp/perf.data >/job/perf 2>>/job/errors
+EOF
+	cat "$logs/mc/errors"
+	grep -e 'MC' -e '^not ok' "$logs/mc/tap"
+	echo "samples: $(grep -c ' trap:trap_' "$logs/mc/perf"), of #MC: $(grep -c 'vector=18' "$logs/mc/perf")"
+	console_clean "$logs/mc/console.log" && ! grep -q '^not ok' "$logs/mc/tap" &&
+	grep -q '^ok .*MC from outside, has mce_record' "$logs/mc/tap" && ! grep -q 'MC.*SKIP' "$logs/mc/tap" &&
+	grep -q ' trap:trap_entry: ' "$logs/mc/perf" && ! grep -q 'vector=18' "$logs/mc/perf"
+}
+
+export TIMEOUT="${TIMEOUT:-900}"
+# shellcheck disable=SC2046 # a list
+set -- $(programs x86_64 $(kselftest_programs))
+group=x86_64
+if [ $# != 0 ]; then
+	check 'x86_64: the guest boots and runs the kselftest' run_kselftest "$logs/job" "$@"
+	report x86_64 "$logs/job" $#
+	check 'x86_64: no splat on the console' console_clean "$logs/job/console.log"
+fi
+# shellcheck disable=SC2046 # a list
+set -- $(programs x86_64 $(own_programs))
+if [ $# != 0 ]; then
+	check 'x86_64: the guest boots and runs our own programs' run_programs guest "$logs/own" "$@" -c 4
+	report x86_64 "$logs/own" $#
+	check 'x86_64: no splat of our own programs on the console' console_clean "$logs/own/console.log"
+fi
+group=''
+check 'a probe that oopses does not silence its CPU' oops_in_probe
+check '#DF is in the dump of the trace' exhaust_stack "$logs/df"
+check 'trace_event=trap:* on the command line' at_boot
+! have 'trace-cmd perf bpftrace' 'trace-cmd, perf and bpftrace show the events' ||
+	check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
+! have perf 'a machine check while perf -g records the traps' ||
+	check 'a machine check while perf -g records the traps' machine_check_under_perf
+check 'what the series add to ftracetest passes' ftrace_tests
+check 'the events report page faults of MMIO' mmio_faults
+check 'the events report page faults of old CPUs' errata
+unset TIMEOUT
+group='the guest runs the recipes of the documentation'
+have 'trace-cmd perf' "$group" || exit 0
+check "$group" recipes
+[ -f "$logs/recipes/tap" ] || exit 0
+while read -r line; do
+	case $line in
+	'not ok'*)	fail "$(echo "$line" | sed 's/^not ok [0-9]* - //')" ;;
+	ok*SKIP*)	fail "$(echo "$line" | sed 's/^ok [0-9]* - //')" ;;
+	ok*)		pass "$(echo "$line" | sed 's/^ok [0-9]* - //')" ;;
+	esac
+done <"$logs/recipes/tap"

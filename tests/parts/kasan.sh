@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# kasan: all test programs on a kernel with KASAN, lockdep and the rest of x86_debug.config
+
+kernels kasan
+# A guest with KASAN takes several times as long for everything
+export TIMEOUT="${TIMEOUT:-5400}"
+passes_kselftest kasan kasan "$(all_programs)" -c 4

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# releases: git am -3 on Debian's other kernels: it applies, or conflicts only where known
+#
+# These are the newest of each linux-source-7.* in each suite, one for each version of
+# upstream's. The cache has of them the files that the series changes. Where a patch
+# does not apply, its side of the conflict is taken, and the next one follows: so each
+# place with a conflict is reported, once. arch-x86-hooks/BASE/releases/X.Y lists the known
+# places, or none. A new place is a failure, and so is one that is gone. Of a newer kernel
+# without such a list, the places are only reported.
+
+# shellcheck source=scripts/kernel/archive.sh
+. "$top/scripts/kernel/archive.sh"
+store=$cache/releases
+mkdir -p "$store"
+
+# The Makefile is in each kernel, so it shows that there is one
+(cd "$patches" && patches_of all | xargs cat) |
+	sed -n '1iMakefile
+		s|^diff --git a/\(.*\) b/.*|\1|p' | sort -u >"$logs/touched"
+
+# fetched PACKAGE VERSION: see that the cache has it, as a git repository. Status 2 if it
+# cannot be downloaded. Another clone may have the same cache
+fetched() {
+	exec 7>"$store/lock"
+	flock 7
+	out=$store/$1_$2.git
+	[ ! -f "$out/touched" ] || [ -n "$(comm -23 "$logs/touched" "$out/touched")" ] || return 0
+	new=$logs/neighbour.new
+	rm -rf "$new" "$out" && mkdir -p "$new/tree" && cd "$new" || return 1
+	apt_own apt-get download "$1=$2" || return 2
+	# Not all of the files are there: some are the series' own
+	sed "s|^|$1/|" "$logs/touched" >wanted
+	unpack_source "$1" tree -T "$new/wanted" || true
+	[ -f tree/Makefile ] || return 1
+	use_identity
+	cd tree && plain_git init -q && plain_git add -A -f &&
+	plain_git commit -q -m "$1 $2" && cp "$logs/touched" .git/touched &&
+	mv .git "$out" && cd / && rm -rf "$new"
+}
+
+# places PATCH FILE: the hunks of PATCH in which FILE, as git am left it, has conflicts.
+# What git diff tells of a conflict has the lines of both sides; the second one is the
+# file as the patch has it, on its own base, so lines are those of the hunks' "+" ranges.
+places() {
+	sgit diff -- "$2" | awk -v file="$2" '
+		FILENAME != "-" && /^diff --git / { in_file = $0 == "diff --git a/" file " b/" file; next }
+		FILENAME != "-" {
+			if (in_file && /^@@ /) {
+				split($3, range, /[+,]/)
+				first[++hunks] = range[2]
+				last[hunks] = range[2] + (range[3] == "" ? 1 : range[3]) - 1
+				name[hunks] = $0
+				sub(/^@@ .* @@ */, "", name[hunks])
+			}
+			next
+		}
+		/^@@@ / { split($3, range, /[-,]/); line = range[2]; next }
+		/^\+\+=======/ { begin = line; next }
+		/^\+\+>>>>>>> / {
+			for (h = 1; h <= hunks; h++)
+				if (begin <= last[h] && line >= first[h] && !told[h]++)
+					print file ": hunk " h " of " hunks (name[h] == "" ? "" : ", " name[h])
+			next
+		}
+		/^(-|.-)/ ? /^.-/ : /^. / { line++ }' "$1" -
+}
+
+# A patch that does not apply: say where, and take its side there
+take_over() {	# PATCH
+	of=${1##*/}
+	of=$(echo "${of%.patch}" | sed 's/^[0-9]*-//')
+	unmerged=$(sgit diff --name-only --diff-filter=U)
+	if [ -z "$unmerged" ]; then
+		echo "$of: $(grep -m 1 '^error: ' "$logs/am.out")"
+		sgit am -q --skip
+		return
+	fi
+	for file in $unmerged; do
+		if ! sgit cat-file -e ":2:$file" 2>/dev/null; then
+			echo "$of: $file: is not there"
+		else
+			places "$1" "$file" | sed "s|^|$of: |"
+			for stage in 1 2 3; do
+				sgit cat-file blob ":$stage:$file" >"$logs/stage.$stage" || : >"$logs/stage.$stage"
+			done
+			sgit merge-file -q --theirs "$logs/stage.2" "$logs/stage.1" "$logs/stage.3" &&
+			cp "$logs/stage.2" "$scratch/$file"
+		fi
+		sgit add -- "$file"
+	done
+	if sgit diff --cached --quiet HEAD; then
+		sgit am -q --skip
+	else
+		sgit am -q --continue
+	fi
+}
+
+# apply GIT: git am -3 of all series onto it; where it does not apply is in JOB.places
+sgit() { plain_git -C "$scratch" "$@"; }
+apply() {
+	scratch=$logs/neighbour
+	rm -rf "$scratch" && plain_git init -q "$scratch" &&
+	printf '%s\n' "$1/objects" "$src/.git/objects" >"$scratch/.git/objects/info/alternates" &&
+	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
+	use_identity
+	for patch in $(patches_of all); do
+		sgit am -q -3 "$patches/$patch" >"$logs/am.out" 2>&1 || take_over "$patches/$patch" || return 1
+	done >"$logs/places"
+	[ "$(sgit rev-list --count HEAD)" -gt 1 ]
+}
+
+neighbour() {	# SUITE PACKAGE VERSION UPSTREAM
+	name="neighbour: $2 of $1"
+	selected "$name" || return 0
+	known=$hooks/releases/${2#linux-source-}
+	case $4 in *rc*) known=$known-rc ;; esac
+	grep -v "^#" "$known" >"$logs/known" 2>/dev/null || : >"$logs/known"
+	say "$name"
+	status=0
+	(fetched "$2" "$3") >"$logs/neighbour.log" 2>&1 || status=$?
+	if [ $status = 2 ]; then
+		skip "$name" "$3 could not be downloaded"
+	elif [ $status != 0 ] || ! apply "$store/$2_$3.git" >>"$logs/neighbour.log" 2>&1; then
+		fail "$name"
+		tail -n 5 "$logs/neighbour.log" | sed 's/^/# /'
+	elif [ ! -f "$known" ] && [ -s "$logs/places" ]; then
+		pass "$name has conflicts, and no list in ${hooks##*/}/releases yet"
+		sed "s|^|# $3 does not take |" "$logs/places"
+	elif ! diff "$logs/known" "$logs/places" >"$logs/neighbour.diff"; then
+		fail "$name"
+		sed -n "s|^> |# $3 does not take |p; s|^< |# $3 takes |p" "$logs/neighbour.diff"
+	elif [ -s "$logs/known" ]; then
+		pass "$name has only known conflicts"
+		sed "s|^|# $3 does not take |" "$logs/known"
+	else
+		pass "$name takes all patches"
+	fi
+}
+
+[ -r "$keyring" ] || skip_part "no $keyring: apt-get install debian-archive-keyring"
+find_mirror
+[ -n "$mirror" ] || skip_part 'apt knows no Debian mirror here'
+seen=" ${base_version%-*} "
+for suite in "$base_suite" testing sid experimental; do
+	if ! use_suite "$logs/apt.$suite" "$suite" >"$logs/apt.$suite.log" 2>&1; then
+		selected "neighbour: of $suite" &&
+			skip "releases of $suite" "apt-get update of $suite failed (see $logs/apt.$suite.log)"
+		continue
+	fi
+	for package in $(apt_own apt-cache pkgnames linux-source-7. | sort -V); do
+		version=$(apt_own apt-cache madison "$package" | awk 'NR == 1 { print $3 }')
+		upstream=${version%-*}
+		case $seen in *" $upstream "*) continue ;; esac
+		seen="$seen$upstream "
+		neighbour "$suite" "$package" "$version" "$upstream"
+	done
+	rm -rf "$logs/apt.$suite"
+done
+[ "$seen" != " ${base_version%-*} " ] || ! selected neighbour ||
+	skip_part 'no suite that can be had has another 7.x'

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# sample: the module of samples/trap_events counts, and unloads while traps are raised
+#
+# LOADS=1000: how many times it is loaded and unloaded.
+
+loads=${LOADS:-1000}
+repeat_with="LOADS=$loads"
+kernels guest
+module=$dir/sample/trap_count.ko
+raise=$logs/raise
+reload=$logs/reload
+for program in raise reload; do
+	gcc -O2 -Wall -static -o "$logs/$program" "$top/scripts/guest/$program.c"
+done
+
+# By the module's own Makefile, into another folder
+build_sample() (
+	flock 8
+	rm -rf "$dir/sample" && takes_modules guest &&
+	kernel_make "$top/samples/trap_events" guest KDIR="$src" MO="$dir/sample" W=1
+) 8>>"$dir/guest.lock"
+sample_builds_clean() {
+	cat "$logs/sample.make"
+	[ -f "$module" ] && ! grep -iq 'warning:' "$logs/sample.make"
+}
+
+# 1000 #UD on the first CPU and 2000 on the second, each 100th with an event of the module.
+# Page faults have other events
+counted() {	# JOB
+	guest guest "$1" <<EOF || return 1
+insmod $module every=100
+cd /sys/kernel/tracing
+echo 'vector == 6' >events/trap_count/filter
+echo 1 >events/trap_count/enable
+$raise 1000
+cat trace >/job/trace
+cat /sys/kernel/debug/trap_count/counts >/job/counts
+echo 0 >events/trap_count/enable
+rmmod trap_count
+for gone in /sys/kernel/debug/trap_count events/trap_count /sys/module/trap_count; do
+	[ -e \$gone ] || echo \$gone
+done >/job/gone
+EOF
+	cat "$1/counts" "$1/gone"
+	grep -m 3 ': trap_count_reached: ' "$1/trace"
+	for cpu in 0 1; do
+		n=$((cpu + 1))
+		grep -qx "cpu=$cpu vector=6 entries=${n}000 exits=${n}000" "$1/counts" &&
+		[ "$(grep -c "\[00$cpu\].*: trap_count_reached: vector=6 count=[0-9]*00\$" "$1/trace")" = ${n}0 ] &&
+		grep -q ": trap_count_reached: vector=6 count=${n}000\$" "$1/trace" || return 1
+	done
+	! grep 'vector=14 ' "$1/counts" &&
+	[ "$(wc -l <"$1/gone")" = 3 ] && console_clean "$1/console.log"
+}
+
+# The kernel refuses a module that was built for another kernel. One that looks for an
+# event which the kernel does not have refuses to load
+refused() {	# JOB
+	sed 's/vermagic=[0-9]/vermagic=9/' "$module" >"$logs/other.ko" &&
+	sed 's/trap_exit/trap_left/g' "$module" >"$logs/without.ko" &&
+	guest guest "$1" <<EOF || return 1
+for kind in other without; do
+	insmod $logs/\$kind.ko
+	echo "status \$?"
+done >/job/said 2>&1
+grep ^trap_count /proc/modules >>/job/said
+dmesg | grep 'trap_count: ' >/job/dmesg
+EOF
+	cat "$1/said" "$1/dmesg"
+	[ "$(grep -cx 'status 1' "$1/said")" = 2 ] && [ "$(wc -l <"$1/said")" = 4 ] &&
+	grep -q 'Invalid module format$' "$1/said" && grep -q 'No such device$' "$1/said" &&
+	grep -q "version magic '9" "$1/dmesg" &&
+	grep -q 'trap_count: this kernel has no trace event trap_left$' "$1/dmesg" &&
+	console_clean "$1/console.log"
+}
+
+# Each time, it counts some traps before it is unloaded. Short grace periods and a high
+# priority of the loader make this take two minutes instead of ten.
+comes_and_goes() {	# JOB
+	guest guest "$1" -a rcupdate.rcu_expedited=1 <<EOF || return 1
+cp $module /tmp
+$raise &
+nice -n -20 $reload /tmp/trap_count.ko $loads >/job/loads 2>/job/errors
+kill \$!
+EOF
+	cat "$1/errors"
+	[ "$(cat "$1/loads")" = "$loads" ] && console_clean "$1/console.log"
+}
+
+export TIMEOUT="${TIMEOUT:-1800}"
+build_sample >"$logs/sample.make" 2>&1 || rm -f "$module"
+check 'sample: it builds without a warning' sample_builds_clean
+[ -f "$module" ] || exit 0
+check 'sample: it counts each vector on each CPU, and has an event' counted "$logs/sample"
+check 'sample: it does not load into another kernel, or into one without the events' refused "$logs/sample-refused"
+check "sample: it is loaded and unloaded $loads times under load" comes_and_goes "$logs/sample-load"
+unset TIMEOUT

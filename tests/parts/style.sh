@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check/run
+# style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling
+
+checkpatch() (
+	# MAINTAINERS has the folders of the files that these patches add; the source is
+	# one commit, which has no commit that a fix could name; and EM() is how the
+	# headers of events list an enum once, see include/trace/events/migrate.h
+	patch=$patches/$1
+	case $1 in
+	*-tracing-Accept-* | trap/*-selftests-trap-*)
+			set -- --ignore FILE_PATH_CHANGES ;;
+	fixes/*)	set -- --ignore UNKNOWN_COMMIT_ID ;;
+	*-mm-Add-trace-events-*)
+			set -- --ignore COMPLEX_MACRO,TRAILING_SEMICOLON,SPACING ;;
+	*)		set -- ;;
+	esac
+	# The kernel's own python scripts want Debian's python
+	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl \
+		--strict --no-summary --terse --show-types "$@" "$patch" >"$logs/cp.out"
+	status=$?
+	cat "$logs/cp.out"
+	[ ! -s "$logs/cp.out" ] && [ $status = 0 ]
+)
+checkpatch_programs() (
+	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts tests -name '*.[chS]' -exec \
+		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
+		--show-types -f {} + >"$logs/cp.programs"
+	status=$?
+	cat "$logs/cp.programs"
+	[ ! -s "$logs/cp.programs" ] && [ $status = 0 ]
+)
+
+spdx() {
+	(cd "$top" && plain_git ls-files -co --exclude-standard) >"$logs/files"
+	! (cd "$top" && grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' \
+		-e '/settings$' -e '/cover$' "$logs/files" |
+		xargs grep -L 'SPDX-License-Identifier: GPL-2.0') | grep .
+}
+shell_scripts() (
+	cd "$top" && plain_git ls-files -co --exclude-standard |
+		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x
+)
+spelling() (
+	# These are words of the kernel, around our hunks
+	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
+		.ci/run Documentation selftests scripts include-trace-events include-linux mm-hooks arch-x86-hooks \
+		lttng-modules samples patches bench tests docs
+)
+kernel_doc() (
+	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \
+		2>/dev/null | grep trap_guard_enter || exit 1
+	of_commit base "$(plain_git -C "$src" diff --name-only base HEAD)" || exit 1
+	for commit in $(plain_git -C "$src" rev-list --reverse base..HEAD); do
+		plain_git -C "$src" log -1 --format=%s "$commit"
+		of_commit "$commit" "$(plain_git -C "$src" diff --name-only "$commit^" "$commit")" &&
+		! comm -13 "$logs/kernel-doc.base" "$logs/kernel-doc.$commit" | grep . || exit 1
+	done
+)
+# of_commit COMMIT FILES: what kernel-doc says of those that are there then
+of_commit() {
+	rm -rf "$logs/kernel-doc" && mkdir "$logs/kernel-doc" && cd "$logs/kernel-doc" || return 1
+	: >"$logs/kernel-doc.$1"
+	echo "$2" | grep '\.[ch]$' | grep -v ^tools/ >"$logs/kernel-doc.asked" || return 0
+	plain_git -C "$src" ls-tree -r --name-only "$1" -- $(cat "$logs/kernel-doc.asked") \
+		>"$logs/kernel-doc.files" &&
+	plain_git -C "$src" archive "$1" -- $(cat "$logs/kernel-doc.files") | tar -xf - || return 1
+	wc -l <"$logs/kernel-doc.files"
+	PATH=/usr/bin:/bin xargs "$src/scripts/kernel-doc" -none -Wall <"$logs/kernel-doc.files" 2>&1 |
+		sed 's/:[0-9][0-9]* /: /' | sort >"$logs/kernel-doc.$1"
+}
+documentation() {
+	for rst in "$top"/Documentation/*/*.rst; do
+		PATH=/usr/bin:/bin rst2html --halt=2 "$rst" >/dev/null || return 1
+	done
+}
+
+# The tables of the document are what the scripts and the table of the defects say
+tables_of_testing() {
+	"$top/scripts/check/table-of-defects" | diff "$top/docs/testing.md" - ||
+		{ echo 'run scripts/check/table-of-defects --update'; return 1; }
+}
+
+# Each expression of sed in a defect must change something. Without this test, only
+# check-selftest, which takes hours, would find a defect that has lost its line.
+defects_change_something() {
+	: >"$logs/stale"
+	for defect in "$top"/tests/defects/*; do
+		rsync -a --delete --exclude=/build --exclude=/.git "$top/" "$logs/defect/" &&
+		(
+			cd "$logs/defect" || exit 1
+			# shellcheck disable=SC2317 # the defect calls it
+			sed() { each_changes "$@"; }
+			# shellcheck source=/dev/null
+			. "$defect"
+		) || echo "$defect fails" >>"$logs/stale"
+	done
+	rm -rf "$logs/defect"
+	cat "$logs/stale"
+	[ ! -s "$logs/stale" ]
+}
+# shellcheck disable=SC2086 # a list of files
+each_changes() {	# WORDS OF SED
+	[ "$1" = -i ] || { command sed "$@"; return; }
+	shift
+	[ "$1" = -e ] || set -- -e "$@"
+	files='' before=''
+	for word in "$@"; do
+		if [ "$before" != -e ] && [ "$word" != -e ]; then
+			files="$files $word"
+		fi
+		before=$word
+	done
+	for word in "$@"; do
+		if [ "$before" = -e ]; then
+			sums=$(cat $files | cksum)
+			command sed -i -e "$word" $files
+			[ "$sums" != "$(cat $files | cksum)" ] ||
+				echo "$(basename "$defect"): this changes nothing: $word" >>"$logs/stale"
+		fi
+		before=$word
+	done
+}
+
+# check_with 'PROGRAM...' NAME COMMAND...: a test, or a skip if one of these is not there
+check_with() {
+	with=$1
+	shift
+	! have "$with" "$1" || check "$@"
+}
+
+for file in $(patches_of all); do
+	check_with "$licences" "checkpatch --strict: ${file%.patch}" checkpatch "$file"
+done
+check_with "$licences" 'checkpatch --strict on the programs of scripts/ and tests/' checkpatch_programs
+check 'kernel-doc of what the series adds' kernel_doc
+check_with rst2html 'Documentation/ is valid reStructuredText' documentation
+check 'docs/testing.md lists all parts and all defects' tables_of_testing
+check 'SPDX in every file' spdx
+check 'each defect of check-selftest changes something' defects_change_something
+check_with shellcheck shellcheck shell_scripts
+check_with codespell codespell spelling
