@@ -4,8 +4,9 @@
  * it ended, end QEMU.
  *
  * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
- * Or another folder as root; then the clone of this repository (tag "clone") is where
- * "clone=" of the kernel's command line says.
+ * Or another folder does, and "host" is on the kernel's command line: then the host's
+ * root (tag "host") is at /host, and the folders that only the host has are where they
+ * are on the host.
  *
  * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
  * program to run, /job/status gets its wait status, and what else it leaves in
@@ -18,19 +19,22 @@
  * programs that are listed in /job/tests, a line each, and puts what they print
  * into /job/tap.
  *
- * "init traced PROGRAM ARGS...", within a job, becomes PROGRAM, traced from
- * there on and alone: the trap and page fault events fire for this process and
- * what it forks.
+ * "init traced PROGRAM ARGS...", within a job, runs PROGRAM. The trap and page fault
+ * events fire for this process and what it forks alone. What it has mapped at its end is
+ * in /job/maps.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -82,31 +86,64 @@ static int has_word(const char *file, const char *word)
 	return 0;
 }
 
-/* What the kernel does not know of its command line is in the environment */
-static void mount_clone(void)
+/* FOLDER of the overlay is the 9p mount LOWER, and what is written there is in UPPER */
+static void mount_overlay(const char *lower, const char *upper, const char *dir)
 {
-	const char *clone = getenv("clone");
-	char dir[4096];
+	char data[3 * 4096 + 64], upper_data[4096], work[4096];
 
-	if (!clone)
-		return;
-	snprintf(dir, sizeof(dir), "/new%s", clone);
-	for (char *p = dir + strlen("/new/"); (p = strchr(p, '/')); *p++ = '/') {
-		*p = '\0';
-		mkdir(dir, 0755);
-	}
-	mnt("clone", dir, "9p", MS_RDONLY, P9 ",cache=loose");
+	snprintf(upper_data, sizeof(upper_data), "%s/data", upper);
+	snprintf(work, sizeof(work), "%s/work", upper);
+	mkdir(upper, 0755);
+	mkdir(upper_data, 0755);
+	mkdir(work, 0755);
+	snprintf(data, sizeof(data), "lowerdir=%s,upperdir=%s,workdir=%s", lower, upper_data, work);
+	mnt("overlay", dir, "overlay", 0, data);
 }
 
-/* The overlay first, then the kernel's own file systems on top of it. */
-static void mount_all(void)
+static int is_empty(const char *dir)
+{
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n <= 2;
+}
+
+/* The folders of the host that the guest's root has not, or has empty */
+static void mount_host(void)
+{
+	char lower[512], upper[512], dir[512];
+	struct dirent *entry;
+	struct stat st;
+	DIR *host;
+
+	mnt("host", "/host", "9p", MS_RDONLY, P9 ",cache=loose");
+	mkdir("/new/host", 0755);
+	if (mount("/host", "/new/host", NULL, MS_BIND, NULL))
+		die("/new/host");
+	host = opendir("/host");
+	while (host && (entry = readdir(host))) {
+		snprintf(lower, sizeof(lower), "/host/%s", entry->d_name);
+		snprintf(upper, sizeof(upper), "/upper/%s", entry->d_name);
+		snprintf(dir, sizeof(dir), "/new/%s", entry->d_name);
+		if (entry->d_name[0] != '.' && !lstat(lower, &st) && S_ISDIR(st.st_mode) &&
+		    is_empty(dir))
+			mount_overlay(lower, upper, dir);
+	}
+	closedir(host);
+}
+
+/* The overlays first, then the kernel's own file systems on top of them */
+static void mount_all(int host)
 {
 	mnt("root", "/lower", "9p", MS_RDONLY, P9 ",cache=loose");
 	mnt("tmpfs", "/upper", "tmpfs", 0, "size=50%");
-	mkdir("/upper/data", 0755);
-	mkdir("/upper/work", 0755);
-	mnt("overlay", "/new", "overlay", 0,
-	    "lowerdir=/lower,upperdir=/upper/data,workdir=/upper/work");
+	mount_overlay("/lower", "/upper/root", "/new");
+	if (host)
+		mount_host();
 
 	mnt("proc", "/new/proc", "proc", 0, NULL);
 	mnt("sysfs", "/new/sys", "sysfs", 0, NULL);
@@ -119,8 +156,6 @@ static void mount_all(void)
 	mnt("job", "/new/job", "9p", 0, P9 ",cache=none");
 	if (!access("/new/dev/vda", F_OK))
 		mnt("/new/dev/vda", "/new/disk", "ext4", 0, NULL);
-
-	mount_clone();
 
 	symlink("/proc/self/fd", "/new/dev/fd");
 	symlink("/proc/self/fd/0", "/new/dev/stdin");
@@ -174,21 +209,79 @@ static void write_file(const char *file, const char *text)
 	close(fd);
 }
 
-/* A program of its own for this, as a shell would add its own page faults */
-static void exec_traced(char **argv)
+static void copy_file(const char *from, const char *to)
 {
-	char pid[16];
+	char buf[4096];
+	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+	size_t n;
 
-	snprintf(pid, sizeof(pid), "%d", getpid());
+	while (in && out && (n = fread(buf, 1, sizeof(buf), in)))
+		fwrite(buf, 1, n, out);
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
+}
+
+/* Wait for the end of PID, whose signals pass. Before the end, save its mappings */
+static int wait_traced(pid_t pid)
+{
+	int status, signal;
+	char maps[32];
+
+	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
+	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		signal = 0;
+		switch (status >> 16) {
+		case PTRACE_EVENT_EXIT:
+			copy_file(maps, "/job/maps");
+			break;
+		case PTRACE_EVENT_STOP:
+			if (WSTOPSIG(status) != SIGTRAP) {
+				ptrace(PTRACE_LISTEN, pid, NULL, NULL);
+				continue;
+			}
+			break;
+		case 0:
+			signal = WSTOPSIG(status);
+			break;
+		}
+		ptrace(PTRACE_CONT, pid, NULL, (void *)(long)signal);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A program of its own for this, as a shell would add its own page faults */
+static void run_traced(char **argv)
+{
+	char events[128] = "sched:sched_process_exec sched:sched_process_exit trap:*";
+	char text[16] = "";
+	int go[2];
+	pid_t pid;
+
+	if (pipe(go) || (pid = fork()) < 0)
+		die("traced");
+	if (!pid) {
+		close(go[1]);
+		if (read(go[0], text, 1) != 1)
+			exit(1);
+		close(go[0]);
+		execvp(argv[0], argv);
+		fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+		exit(errno == ENOENT ? 127 : 126);
+	}
+	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL))
+		perror("init: ptrace");
+	if (!access("/sys/kernel/tracing/events/pagefault", F_OK))
+		strcat(events, " pagefault:*");
+	snprintf(text, sizeof(text), "%d", pid);
 	write_file("/sys/kernel/tracing/options/event-fork", "1");
-	write_file("/sys/kernel/tracing/set_event_pid", pid);
-	write_file("/sys/kernel/tracing/set_event",
-		   access("/sys/kernel/tracing/events/pagefault", F_OK) ?
-		   "trap:*" : "trap:* pagefault:*");
+	write_file("/sys/kernel/tracing/set_event_pid", text);
+	write_file("/sys/kernel/tracing/set_event", events);
 	write_file("/sys/kernel/tracing/trace", "");
-	execvp(argv[0], argv);
-	fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
-	exit(errno == ENOENT ? 127 : 126);
+	if (write(go[1], text, 1) != 1)
+		die("traced");
+	exit(wait_traced(pid));
 }
 
 static void run_tests(void)
@@ -243,7 +336,7 @@ int main(int argc, char **argv)
 	FILE *f;
 
 	if (argc > 2 && !strcmp(argv[1], "traced"))
-		exec_traced(argv + 2);
+		run_traced(argv + 2);
 	if (getpid() != 1)
 		run_tests();
 
@@ -251,7 +344,7 @@ int main(int argc, char **argv)
 	mnt("proc", "/proc", "proc", 0, NULL);
 	interactive = has_word("/proc/cmdline", "interactive");
 
-	mount_all();
+	mount_all(has_word("/proc/cmdline", "host"));
 	if (chdir("/new") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
 		die("switch root");
 	if (chdir("/"))
