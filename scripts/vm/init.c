@@ -19,6 +19,9 @@
  * programs that are listed in /job/tests, a line each, and puts what they print
  * into /job/tap.
  *
+ * "init tsc", on the host, prints how many kHz the TSC has. An emulated CPU has the same one,
+ * and a kernel without ACPI finds nothing to measure it by.
+ *
  * "init traced PROGRAM ARGS...", within a job, runs PROGRAM. The trap and page fault
  * events fire for this process and what it forks alone. What it has mapped at its end is
  * in /job/maps.
@@ -40,6 +43,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define P9	"trans=virtio,version=9p2000.L,msize=512000"
@@ -284,6 +288,19 @@ static void run_traced(char **argv)
 	exit(wait_traced(pid));
 }
 
+static void print_tsc_khz(void)
+{
+	struct timespec begin, end, pause = { .tv_nsec = 100000000 };
+	unsigned long long tsc;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &begin);
+	tsc = __builtin_ia32_rdtsc();
+	nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_MONOTONIC_RAW, &end);
+	tsc = __builtin_ia32_rdtsc() - tsc;
+	printf("%.0f\n", tsc * 1e6 / ((end.tv_sec - begin.tv_sec) * 1e9 + end.tv_nsec - begin.tv_nsec));
+}
+
 static void run_tests(void)
 {
 	FILE *tests = fopen("/job/tests", "r");
@@ -335,6 +352,10 @@ int main(int argc, char **argv)
 	pid_t job, pid;
 	FILE *f;
 
+	if (argc > 1 && !strcmp(argv[1], "tsc")) {
+		print_tsc_khz();
+		return 0;
+	}
 	if (argc > 2 && !strcmp(argv[1], "traced"))
 		run_traced(argv + 2);
 	if (getpid() != 1)
