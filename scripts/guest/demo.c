@@ -69,9 +69,11 @@ static void read_page(void)
 }
 
 static int pipe_fd;
-static void *volatile no_page = (void *)8;
 static void bad_address(void)
 {
+	void *no_page = (void *)8;
+
+	asm volatile("" : "+r" (no_page));	/* the compiler does not see the 8 */
 	if (write(pipe_fd, no_page, 1) < 0)
 		handled++;
 }

@@ -263,7 +263,10 @@ static void run_traced(char **argv)
 	int go[2];
 	pid_t pid;
 
-	if (pipe(go) || (pid = fork()) < 0)
+	if (pipe(go))
+		die("traced");
+	pid = fork();
+	if (pid < 0)
 		die("traced");
 	if (!pid) {
 		close(go[1]);
@@ -292,13 +295,15 @@ static void print_tsc_khz(void)
 {
 	struct timespec begin, end, pause = { .tv_nsec = 100000000 };
 	unsigned long long tsc;
+	double ns;
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &begin);
 	tsc = __builtin_ia32_rdtsc();
 	nanosleep(&pause, NULL);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &end);
 	tsc = __builtin_ia32_rdtsc() - tsc;
-	printf("%.0f\n", tsc * 1e6 / ((end.tv_sec - begin.tv_sec) * 1e9 + end.tv_nsec - begin.tv_nsec));
+	ns = (end.tv_sec - begin.tv_sec) * 1e9 + end.tv_nsec - begin.tv_nsec;
+	printf("%.0f\n", tsc / ns * 1e6);
 }
 
 static void run_tests(void)
