@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reads what the tracers write: the records of ftrace's text, their fields, and the mappings
-of a process."""
+of a process; and the lines of tests/trap_price.c."""
 import collections
 import re
 
@@ -16,6 +16,12 @@ SI_CODES = {(7, 1): 'BUS_ADRALN', (7, 2): 'BUS_ADRERR', (7, 3): 'BUS_OBJERR',
             (7, 4): 'BUS_MCEERR_AR', (11, 1): 'SEGV_MAPERR', (11, 2): 'SEGV_ACCERR',
             (11, 4): 'SEGV_PKUERR'}
 MEMORY = 'ANON', 'FILE', 'SHMEM', 'HUGETLB'
+# The lines of trap_price, see the head of tests/trap_price.c; "other" for one that it has not
+PRICES = {name: collections.namedtuple(name, fields) for name, fields in {
+    'kind': 'kind traps', 'way': 'way tells', 'price': 'way kind round mean median tenth',
+    'bytes': 'way kind bytes', 'hits': 'way kind hits', 'scale': 'way threads round mean',
+    'section': 'way kind number traps', 'rate': 'way asked taken mean events lost',
+    'skip': 'way kind why', 'fail': 'way kind why', 'other': 'text'}.items()}
 WRITE, INSTRUCTION = 1 << 1, 1 << 4	# of the error code, see the SDM, volume 3, 4.7
 
 
@@ -93,3 +99,16 @@ def place(address, maps):
                 return '%s+0x%x' % (name, address - mapping.start + mapping.offset)
             return name
     return 'no mapping'
+
+
+def prices(lines, *names):
+    """The lines of trap_price, all or those of these names, as one of PRICES each, with text in
+    all fields."""
+    for line in lines:
+        name, *fields = line.strip('\r\n').split('\t')
+        if name == '' or name.startswith('#'):
+            continue
+        if name not in PRICES or len(fields) != len(PRICES[name]._fields):
+            name, fields = 'other', [name]
+        if not names or name in names:
+            yield PRICES[name](*fields)

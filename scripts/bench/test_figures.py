@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of figures.py and functions.py."""
+import os
+import sys
+import unittest
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../report'))
+import figures
+import functions
+import records
+
+
+def measured(base, patched):
+    """What was measured, of {(way, kind): [a list of single traps for each turn]}."""
+    m = figures.Measured()
+    for guest, rows in ('base', base), ('patched', patched):
+        for turn in range(2):
+            for (way, kind), turns in rows.items():
+                if turn >= len(turns):
+                    continue
+                lines = ['kind\t%s\t9' % kind]
+                if kind == 'getppid':
+                    lines.append('way\t%s\tall' % way)
+                lines += ['price\t%s\t%s\t%d\t%s.2\t%s.0\t1' % (way, kind, i + 1, x, x)
+                          for i, x in enumerate(turns[turn])]
+                for line in records.prices(lines):
+                    m.add(guest, line)
+    return m
+
+
+STEADY = {('off', 'getppid'): [[189, 189], [189, 189]],
+          ('off', 'zero_page'): [[900, 904], [902, 902]]}
+
+
+def named(name, found):
+    return [record for record in found if type(record).__name__ == name]
+
+
+class TestFigures(unittest.TestCase):
+    def test_rounded(self):
+        for x, digits, text in ((2.25, 1, '2.3'), (-2.25, 1, '-2.3'), (-0.04, 1, '0'),
+                                (1234567.5, 0, '1234568'), (0.3335, 3, '0.334')):
+            self.assertEqual(figures.record('fact', 'x', figures.rounded(x, digits)).value, text)
+
+    def test_medians(self):
+        m = measured(STEADY, {**STEADY, ('trap', 'getppid'): [[189]],
+                              ('trap', 'zero_page'): [[1000]]})
+        self.assertEqual(m.mean('base', 'off', 'zero_page'), 902.2)
+        self.assertEqual(m.single('base', 'off', 'zero_page'), 900)
+        self.assertAlmostEqual(m.extra('patched', 'trap', 'zero_page'), 98)
+        self.assertEqual(m.extra('patched', 'off', 'zero_page'), 0)
+        self.assertEqual(m.mean('base', 'trap', 'zero_page'), 0)
+
+    def test_goal(self):
+        self.assertEqual(figures.goal('x', '4', 4).result, 'reached')
+        self.assertEqual(figures.goal('x', '4', 4.001)[1:], ('4', '4', 'missed'))
+        self.assertEqual(figures.over(1, 0), 999)
+
+    def test_paths(self):
+        m = measured(STEADY, STEADY)
+        paths = [('munmap', '7401.0', '7403.0'), ('fork', '1000', '1002')]
+        found = list(figures.goals_off(m, paths))
+        self.assertEqual([goal.result for goal in named('target', found)[1:3]], ['missed'] * 2)
+        self.assertEqual(len(named('fail', found)), 1)
+
+    def test_control(self):
+        self.assertEqual(named('fail', figures.controls(measured(STEADY, STEADY))), [])
+        moved = {**STEADY, ('trap', 'getppid'): [[189, 192]]}
+        found = list(figures.controls(measured(STEADY, moved)))
+        self.assertEqual(found[0].why, 'the control has moved by 3')
+        self.assertEqual(found[-1][2:], ('1', 'missed'))
+        self.assertEqual(list(figures.controls(measured({}, {})))[-1].result, 'missed')
+
+    def test_control_beside_a_tool(self):
+        moved = {**STEADY, ('lttng', 'getppid'): [[250, 250]]}
+        self.assertEqual(named('fail', figures.controls(measured(STEADY, moved))), [])
+
+    def test_drift(self):
+        self.assertEqual(list(figures.drift(measured(STEADY, STEADY))), [])
+        other = {**STEADY, ('off', 'zero_page'): [[900], [902]]}
+        found = list(figures.drift(measured(other, STEADY)))
+        self.assertEqual([record.why for record in found], ['it has drifted, from 900.2 to 902.2'])
+        once = {**STEADY, ('off', 'zero_page'): [[900]]}
+        self.assertIn('at the end', list(figures.drift(measured(STEADY, once)))[0].why)
+
+    def test_missing(self):
+        m = measured(STEADY, STEADY)
+        before = len(list(figures.missing(m)))
+        for line in records.prices(['skip\tlttng\t-\tlttng is not there', 'skip\ttrap\t-\tno disk',
+                                    'Killed']):
+            m.add('patched', line)
+        self.assertEqual(len(list(figures.missing(m))), before - 6)
+        self.assertEqual([record.why for record in named('fail', m.records)],
+                         ['it was left out: no disk', 'it said: Killed'])
+
+    def test_guard(self):
+        rows = {('walk', 'walk_fault'): [[50]], ('walk', 'walk_page'): [[20]],
+                ('walk_guarded', 'walk_fault'): [[90]], ('walk_guarded', 'walk_page'): [[20]]}
+        m = measured({}, rows)
+        self.assertEqual(named('target', figures.guard_hit(m)), [])
+        m.hits['walk_guarded', 'walk_fault'] = 1.0
+        self.assertEqual(list(figures.guard_hit(m))[0].measured, '40')
+
+    def test_padding(self):
+        line = '\tfield:int x;\toffset:%d;\tsize:%d;\tsigned:0;\n'
+        common = '\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n'
+        self.assertEqual(figures.padding(common + line % (8, 8) + line % (16, 4)), 4)
+        self.assertEqual(figures.padding(common + line % (8, 4) + line % (16, 8)), 4)
+        self.assertEqual(figures.padding(common), 99)
+
+
+class TestFunctions(unittest.TestCase):
+    def setUp(self):
+        prices = ['section\toff\tint3\t1\t10', 'section\ttrap\tint3\t2\t10', 'section\t-\t-\t3\t0']
+        counts = ['count\t1\t%016x\t10' % 0x100, 'count\t2\t%016x\t30' % 0x104,
+                  'count\t2\t%016x\t10' % 0x204, 'shared\t2\t%016x\t5' % 0x104,
+                  'count\t2\t%016x\t20' % 0x900, 'count\t2\t%016x\t99' % 0,
+                  'count\t3\t%016x\t1' % 0x100]
+        symbols = functions.symbols(['100 T one', '200 t two', '300 d data', '800 B _end'])
+        self.profile = functions.Profile(prices, counts, 'int3', symbols)
+
+    def test_more(self):
+        for name, more in ('one', 2), ('two', 1), (functions.OUTSIDE, 2), (functions.USER, 9.9):
+            self.assertAlmostEqual(self.profile.more('trap', name), more)
+        self.assertEqual(functions.worst(self.profile, ['trap', 'pagefault']), 0.5)
+
+    def test_listing(self):
+        lines = ['100 <one>:', '  104:\tmov x', '  204:\tpush y', '  108:\tincl <cpu_number>']
+        self.assertEqual(list(functions.listing(self.profile, 'trap', lines, mark=True))[1:],
+                         ['  3.0 *   104: mov x', '  1.0     204: push y',
+                          '          108: incl <cpu_number>'])
+
+
+if __name__ == '__main__':
+    unittest.main()
