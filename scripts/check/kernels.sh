@@ -204,6 +204,9 @@ own_programs() {
 }
 all_programs() { kselftest_programs; own_programs; }
 
+# compare CHECK DIR WORDS...: see there
+compare() { "$top/scripts/report/compare.py" "$@"; }
+
 # path_of PROGRAM
 path_of() {
 	if [ -x "$kselftests/$1" ]; then

@@ -10,6 +10,14 @@ Mapping = collections.namedtuple('Mapping', 'start end name offset')
 RECORD = re.compile(r'\s*(?P<task>.*)-(?P<pid>\d+)\s+(?:\([ \d-]*\)\s+)?\[(?P<cpu>\d+)\]\s+'
                     r'(?:\S+\s+)?(?P<time>\d+\.\d+): (?P<event>\w+): (?P<fields>.*)')
 FIELD = re.compile(r'(\w+)=(\S*)')
+# As any tracer prints it: "trap:trap_entry: vector=3..."
+EVENT = re.compile(r'\b((?:trap|pagefault|page_fault)_[a-z]+): +(.*)')
+HISTOGRAM = re.compile(r'\{ (.*) \} hitcount: +(\d+)(.*)')
+KEY = re.compile(r'([\w.]+): +(.*?)(?=, [\w.]+: |$)')
+VALUE = re.compile(r'(\w+): +(\d+)')
+
+# Of include-trace-events/pagefault/pagefault.h, in its order
+OUTCOMES = 'MINOR MAJOR RETRY FAILED INTERRUPTED OOM FIXUP SIGNAL ARCH OOPS'.split()
 
 # si_code of SIGBUS and SIGSEGV, by siginfo(2): (signo, si_code)
 SI_CODES = {(7, 1): 'BUS_ADRALN', (7, 2): 'BUS_ADRERR', (7, 3): 'BUS_OBJERR',
@@ -38,6 +46,29 @@ def parse(line):
 def read(lines):
     """The records among these lines."""
     return filter(None, map(parse, lines))
+
+
+def events(lines):
+    """The name of the event, and the text of its fields, of each line that has one."""
+    return [found.groups() for found in map(EVENT.search, lines) if found]
+
+
+def value(text):
+    """A number for 3, 0x3(A|B) and 3ns, else the text."""
+    number = re.match(r'(0x[0-9a-f]+|-?\d+)(ns|\(.*\))?$', text)
+    return int(number[1], 0) if number else text
+
+
+def histogram(lines):
+    """The lines of a histogram of ftrace: the keys, and the values, "hitcount" among them.
+    A bucket ~ 2^4 has the key 4."""
+    found = []
+    for line in filter(None, map(HISTOGRAM.match, lines)):
+        values = {name: int(number) for name, number in VALUE.findall(line[3])}
+        found.append(({name: value(text.strip().removeprefix('~ 2^'))
+                       for name, text in KEY.findall(line[1])},
+                      {'hitcount': int(line[2]), **values}))
+    return found
 
 
 def vector(record):

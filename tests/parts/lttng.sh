@@ -133,119 +133,17 @@ EOF
 	console_clean "$logs/lttng-waits/console.log"
 }
 
-# records: bring what ftrace or babeltrace2 prints into one form, for processes between the
-# two PIDs of "tids": PID EVENT FIELD=VALUE... That is without the addresses of the
-# kernel which ftrace prints as symbols, and without the names of the bits of masks.
-records() {
-	sed -E -e 's/\( "([^"]*)" : container = ([0-9]+) \)/\2(\1)/g' -e 's/ = /=/g' \
-		-e 's/[{},]//g' -e 's/x86_exceptions_//' |
-	awk '
-		FILENAME != "-" { if (!first) first = $1; else last = $1; next }
-		!match($0, / (trap|pagefault|page_fault)_[a-z]+: /) { next }
-		{
-			split("", field)
-			event = substr($0, RSTART + 1, RLENGTH - 3)
-			pid = $0
-			sub(/ +\[[0-9]+\] .*/, "", pid)		# ftrace: TASK-PID [CPU] ...
-			sub(/.*-/, "", pid)
-			n = split(substr($0, RSTART + RLENGTH), w)
-			for (i = 1; i <= n; i++)
-				if ((at = index(w[i], "=")))
-					field[substr(w[i], 1, at - 1)] = substr(w[i], at + 1)
-			if ("tid" in field)
-				pid = field["tid"]
-			if (pid + 0 <= first + 0 || pid + 0 >= last + 0)
-				next
-			if ("mode" in field)
-				field["user_mode"] = (field["mode"] == "user")
-			for (name in field)
-				if ((name == "ip" || event ~ /^page_fault_/) &&
-				    (field[name] !~ /^0x/ || length(field[name]) > 17))
-					delete field[name]
-			sub(/ns$/, "", field["duration"])
-			sub(/.*\(/, "", field["outcome"])
-			sub(/\)$/, "", field["outcome"])
-			# An NMI may come between the probes of ftrace and of LTTng for another
-			if (field["vector"] ~ /^2[(]/)
-				pid = pid "." field["vector"] + 0
-			line = pid " " event
-			n = split("vector outcome user_mode address ip error_code signo si_code tgid fault_flags flags vm_fault duration", order)
-			for (i = 1; i <= n; i++) {
-				if (field[order[i]] == "")
-					continue
-				if (order[i] != "vector")
-					sub(/\(.*/, "", field[order[i]])
-				line = line " " order[i] "=" (order[i] == "outcome" || order[i] == "vector" ? field[order[i]] : tolower(field[order[i]]))
-			}
-			print line
-		}' "$logs/lttng/tids" -
-}
-
-# Record by record, of each task in its order
+# What babeltrace2 prints of a trace, for scripts/report/compare.py
 lttng_compare() {
-	records <"$logs/lttng/ftrace" | sort -s -n -k 1,1 >"$logs/lttng/records.ftrace" &&
-	babeltrace2 "$logs/lttng/ctf" | records | sort -s -n -k 1,1 >"$logs/lttng/records.lttng" &&
-	cut -d ' ' -f 2,3 "$logs/lttng/records.lttng" | sed 's/ [aiu].*//' | sort | uniq -c
-	[ "$(wc -l <"$logs/lttng/records.ftrace")" -gt 1000 ] || return 1
-	diff "$logs/lttng/records.ftrace" "$logs/lttng/records.lttng" >"$logs/lttng/diff" ||
-		{ head -n 12 "$logs/lttng/diff"; return 1; }
+	babeltrace2 "$logs/lttng/ctf" >"$logs/lttng/ctf.text" && compare lttng_records "$logs/lttng"
 }
-
-# The filter that scripts/guest/lttng gives, by LTTng's own evaluation of it
 lttng_filter() {
-	babeltrace2 "$logs/lttng/ctf-filtered" | records >"$logs/lttng/records.filtered" || return 1
-	grep ' trap_entry vector=13(#GP) user_mode=1 ' "$logs/lttng/records.ftrace" |
-		sort >"$logs/lttng/records.wanted"
-	wc -l <"$logs/lttng/records.wanted"
-	[ -s "$logs/lttng/records.wanted" ] &&
-	sort "$logs/lttng/records.filtered" | diff - "$logs/lttng/records.wanted"
+	babeltrace2 "$logs/lttng/ctf-filtered" >"$logs/lttng/filtered.text" &&
+	compare lttng_filter "$logs/lttng"
 }
-
-# The types, as the metadata of the trace has them: EVENT FIELD SIZE BASE, and what is an
-# enumeration. That has the names which the kernel's header has
 lttng_types() {
 	babeltrace2 --output-format=ctf-metadata "$logs/lttng/ctf/kernel" >"$logs/lttng/metadata" &&
-	awk -v labels="$logs/lttng/labels" '
-		$1 == "name"			{ event = $3; gsub(/[";]/, "", event) }
-		event !~ /^(trap|pagefault)_/	{ next }
-		$1 == "enum" || $1 == "integer"	{
-			size = base = $0
-			sub(/.* size = /, "", size); sub(/;.*/, "", size)
-			sub(/.* base = /, "", base); sub(/;.*/, "", base)
-			kind = $1 == "enum" ? " enum" : ""
-		}
-		kind && $1 ~ /^"/		{ sub(/^[ \t]*/, ""); sub(/ = .*/, ""); label[++n] = $0 }
-		match($0, /\} _[a-z_]+;/)	{
-			field = substr($0, RSTART + 3, RLENGTH - 4)
-			print event, field, size, base kind
-			for (i = 1; i <= n; i++)
-				print field, label[i] >labels
-			n = 0
-			kind = ""
-		}' "$logs/lttng/metadata" | sort >"$logs/lttng/types"
-	sort -u "$logs/lttng/labels" >"$logs/lttng/labels.sorted"
-	{
-		for event in trap_entry trap_exit; do
-			printf "$event %s\n" 'ip 64 16' 'error_code 32 16' 'vector 16 10 enum' 'user_mode 16 10'
-		done
-		for event in pagefault_entry pagefault_exit; do
-			printf "$event %s\n" 'address 64 16' 'ip 64 16' 'error_code 64 16' 'user_mode 32 10'
-		done
-		printf 'pagefault_exit %s\n' 'signo 32 10' 'si_code 32 10'
-		printf 'pagefault_noregs %s\n' 'address 64 16' 'fault_flags 32 16' 'tgid 32 10'
-		for event in pagefault_exit pagefault_noregs; do
-			printf "$event %s\n" 'duration 64 10' 'vm_fault 32 16' 'flags 32 16' 'outcome 32 10 enum'
-		done
-	} | sort | diff "$logs/lttng/types" - || return 1
-	{
-		printed show_trap_vector vector "$src/include/trace/events/trap.h"
-		sed -n '/#define PAGEFAULT_OUTCOMES/,/EMe(/p' "$src/include/trace/events/pagefault.h" |
-			grep -oE 'EMe?\([A-Z]+\)' | sed 's/EMe*(\(.*\))/outcome "\1"/'
-	} | sort | diff - "$logs/lttng/labels.sorted"
-}
-# printed MACRO FIELD HEADER: the names that a macro of the kernel's prints
-printed() {
-	sed -n "/#define $1(/,/})/s/.*,[[:space:]]*\(\"[^\"]*\"\) }.*/$2 \1/p" "$3"
+	compare lttng_types "$logs/lttng" "$src/include/trace/events"
 }
 
 need lttng babeltrace2 modprobe patch
