@@ -4,22 +4,22 @@
  * second and so on. Without N, go on until a signal ends it, with page faults as well,
  * on all CPUs at the same time.
  *
- * raise each N: raise N of each kind of trap and page fault that there is below, each in a
- * function of its own, and print what they were, each kind in one line:
+ * raise each N [FILE]: raise N of each kind of trap and page fault that there is below, and
+ * print what they were, each kind in one line:
  *
- *	FUNCTION vector=V error_code=E mode=M ip=IP outcome=O signo=S si_code=C flags=F
- *		vm_fault=R address=FROM-TO tgid=PID count=N
+ *	NAME function=F vector=V error_code=E mode=M outcome=O flags=F vm_fault=R ip=IP
+ *		signo=S si_code=C address=FROM-TO tgid=PID count=N
  *
- * with "-" for what a kind does not have. A page fault of the process that is none of
- * these has another address, or another ip. To be built by
- * gcc -O0 -mno-red-zone -static: each function is in the stacks then.
+ * with "-" or nothing for what a kind does not have. A page fault of the process that is
+ * none of these has another address, or another ip. FILE is made on a disk, for major faults.
+ *
+ * To be built with user_traps.c and common.c of the kselftest, and -O0 -mno-red-zone -static:
+ * each function is in the stacks then.
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,45 +27,24 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <asm/ldt.h>
+
+#include "common.h"
+#include "user_traps.h"
 
 #define PAGES		16
-#define EFLAGS_TF	0x100
-#define NO_PAGE		0x002	/* VM_FAULT_SIGBUS */
-#define LOCKED		0x200	/* VM_FAULT_LOCKED, from the file whose page is copied */
+#define STEP		8	/* of so many pages of FILE, one is read */
 
+static const int rw = PROT_READ | PROT_WRITE;
 static long page_size;
-static char *pages;
-
-/* Of the kind that is being raised: where, where to go on after its signal, which signal */
-static unsigned long ip, resume;
-static int signo, si_code;
-static const unsigned short unmasked_fcw = 0x37b;	/* a division by zero */
-
-static void skip_ud2(int signal, siginfo_t *info, void *context)
-{
-	(void)signal;
-	(void)info;
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
-	if (sched_setaffinity(0, sizeof(one), &one))
-		err(1, "CPU %d", cpu);
-}
 
 static void go_on(void)
 {
+	char *pages = new_pages(PAGES * page_size);
+
 	for (;;) {
 		for (int i = 0; i < 10; i++)
-			asm volatile("ud2");
+			raise_ud(NULL);
 		if (madvise(pages, PAGES * page_size, MADV_DONTNEED))
 			err(1, "madvise");
 		for (int i = 0; i < PAGES; i++)
@@ -75,98 +54,15 @@ static void go_on(void)
 	}
 }
 
-/* The signal comes at ip, which is @insn for a fault, and behind it for a trap */
-#define RAISE_FAULT(before, insn, after, arg) ({				\
-	asm volatile("lea 1f(%%rip), %%rax; mov %%rax, %[ip];"			\
-		     "lea 2f(%%rip), %%rax; mov %%rax, %[resume];"		\
-		     before "; 1: " insn "; 2: " after				\
-		     : [ip] "=m" (ip), [resume] "=m" (resume)			\
-		     : [at] "D" (arg), [fcw] "m" (unmasked_fcw)			\
-		     : "rax", "rcx", "rdx", "memory", "cc"); \
-})
-
-#define RAISE_TRAP(insn, arg)	RAISE_FAULT(insn, "", "", arg)
-
-static void divide(char *p)
-{
-	RAISE_FAULT("xor %%edx, %%edx; xor %%ecx, %%ecx", "div %%ecx", "", p);
-}
-
-/* EFLAGS.TF takes effect after the next instruction; the handler clears it */
-static void single_step(char *p)
-{
-	RAISE_TRAP("pushfq; orq $0x100, (%%rsp); popfq; nop", p);
-}
-
-static void breakpoint(char *p)
-{
-	RAISE_TRAP("int3", p);
-}
-
-static void overflow(char *p)
-{
-	RAISE_TRAP("int $4", p);
-}
-
-static void undefined(char *p)
-{
-	RAISE_FAULT("", "ud2", "", p);
-}
-
-static void absent_segment(char *p)
-{
-	RAISE_FAULT("mov $7, %%eax", "mov %%ax, %%fs", "", p);
-}
-
-static void absent_stack(char *p)
-{
-	RAISE_FAULT("mov $7, %%eax", "mov %%ax, %%ss", "", p);
-}
-
-static void privileged(char *p)
-{
-	RAISE_FAULT("", "hlt", "", p);
-}
-
-static void x87(char *p)
-{
-	RAISE_FAULT("fninit; fldcw %[fcw]; fld1; fldz; fdivrp", "fwait", "fninit", p);
-}
-
-static void write_new(char *p)
-{
-	RAISE_FAULT("", "movb $1, (%[at])", "", p);
-}
-
-static void copy_page(char *p)
-{
-	RAISE_FAULT("", "movb $1, (%[at])", "", p);
-}
-
-static void read_nothing(char *p)
-{
-	RAISE_FAULT("", "movb (%[at]), %%al", "", p);
-}
-
-static void read_forbidden(char *p)
-{
-	RAISE_FAULT("", "movb (%[at]), %%al", "", p);
-}
-
-static void read_past_end(char *p)
-{
-	RAISE_FAULT("", "movb (%[at]), %%al", "", p);
-}
-
 /* The kernel writes there, and finds nothing */
-static void kernel_write(char *p)
+static void kernel_write(void *p)
 {
 	if (syscall(SYS_getcpu, p, NULL, NULL) != -1 || errno != EFAULT)
 		errx(1, "the kernel wrote to %p", p);
 }
 
 /* By get_user_pages() */
-static void remote_read(char *p)
+static void remote_read(void *p)
 {
 	char byte;
 	struct iovec from = { p, 1 }, to = { &byte, 1 };
@@ -175,140 +71,134 @@ static void remote_read(char *p)
 		err(1, "process_vm_readv");
 }
 
-static const struct kind {
-	const char *function;
-	void (*raise)(char *p);
-	int vector, error_code;		/* -1: no trap */
-	int mode;			/* 1: of user mode */
-	const char *outcome;		/* the rest is of page faults only */
-	int signo, si_code, flags, vm_fault;
-	enum { NOWHERE, NEW, COPY, NOTHING, FORBIDDEN, PAST_END, BAD, REMOTE } where;
-} kinds[] = {
-	{ "divide", divide, 0, 0, 1 },
-	{ "single_step", single_step, 1, 0x4000, 1 },
-	{ "breakpoint", breakpoint, 3, 0, 1 },
-	{ "overflow", overflow, 4, 0, 1 },
-	{ "undefined", undefined, 6, 0, 1 },
-	{ "absent_segment", absent_segment, 11, 4, 1 },
-	{ "absent_stack", absent_stack, 12, 4, 1 },
-	{ "privileged", privileged, 13, 0, 1 },
-	{ "x87", x87, 16, 0, 1 },
-	{ "write_new", write_new, 14, 0x6, 1, "MINOR", 0, 0, 0x1, 0, NEW },
-	{ "copy_page", copy_page, 14, 0x6, 1, "MINOR", 0, 0, 0x14, LOCKED, COPY },
-	{ "read_nothing", read_nothing, 14, 0x4, 1, "SIGNAL", SIGSEGV, SEGV_MAPERR, 0, 0, NOTHING },
-	{ "read_forbidden", read_forbidden, 14, 0x4, 1, "SIGNAL", SIGSEGV, SEGV_ACCERR, 0, 0,
-	  FORBIDDEN },
-	{ "read_past_end", read_past_end, 14, 0x4, 1, "SIGNAL", SIGBUS, BUS_ADRERR, 0x4, NO_PAGE,
-	  PAST_END },
-	{ "kernel_write", kernel_write, 14, 0x2, 0, "FIXUP", 0, 0, 0, 0, BAD },
-	{ "remote_read", remote_read, -1, 0, 0, "MINOR", 0, 0, 0x1, 0, REMOTE },
+/* Those of user_traps.c, which has no names of functions */
+static const char * const functions[] = {
+	[0] = "raise_de", [1] = "raise_step", [3] = "raise_bp", [4] = "raise_int4",
+	[6] = "raise_ud", [11] = "raise_np", [12] = "raise_ss", [13] = "raise_gp",
+	[16] = "raise_mf",
 };
 
-static void go_on_behind(int signal, siginfo_t *info, void *context)
-{
-	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+enum { NEW, COPY, NOTHING, FORBIDDEN, PAST_END, BAD, REMOTE, COLD, NR_PLACES };
 
-	signo = signal;
-	si_code = info->si_code;
-	if ((unsigned long)regs[REG_RIP] != ip)
-		errx(1, "signal %d at %#llx, not %#lx", signal, regs[REG_RIP], ip);
-	regs[REG_RIP] = resume;
-	regs[REG_EFL] &= ~EFLAGS_TF;
-}
+static const struct kind {
+	void (*raise)(void *p);
+	int where, signo, si_code;
+	const char *name, *rest;
+} kinds[] = {
+	{ raise_write, NEW, 0, 0, "write_new function=raise_write vector=14",
+	  "error_code=0x6 mode=user outcome=MINOR flags=0x1 vm_fault=0x0" },
+	{ raise_write, COPY, 0, 0, "copy_page function=raise_write vector=14",
+	  "error_code=0x6 mode=user outcome=MINOR flags=0x14 vm_fault=0x200" },
+	{ raise_read, NOTHING, SIGSEGV, SEGV_MAPERR, "read_nothing function=raise_read vector=14",
+	  "error_code=0x4 mode=user outcome=SIGNAL flags=0x0 vm_fault=0x0" },
+	{ raise_read, FORBIDDEN, SIGSEGV, SEGV_ACCERR,
+	  "read_forbidden function=raise_read vector=14",
+	  "error_code=0x4 mode=user outcome=SIGNAL flags=0x0 vm_fault=0x0" },
+	{ raise_read, PAST_END, SIGBUS, BUS_ADRERR, "read_past_end function=raise_read vector=14",
+	  "error_code=0x4 mode=user outcome=SIGNAL flags=0x4 vm_fault=0x2" },
+	{ kernel_write, BAD, 0, 0, "kernel_write function=- vector=14",
+	  "error_code=0x2 mode=kernel outcome=FIXUP flags=0x0 vm_fault=0x0" },
+	{ remote_read, REMOTE, 0, 0, "remote_read function=- vector=-",
+	  "error_code=- mode=- outcome=MINOR flags=0x1 vm_fault=0x0" },
+	{ raise_read, COLD, 0, 0, "read_file function=raise_read vector=14",
+	  "error_code=0x4 mode=user outcome=MAJOR flags=0x2 vm_fault=-" },
+};
 
+/* With a page without access on either side, so that no other mapping comes near */
 static char *map(int prot, int fd, long n)
 {
-	int flags = MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0);
-	/* A page without access on either side, so that no other mapping comes near */
 	char *p = mmap(NULL, (n + 2) * page_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED ||
-	    mmap(p + page_size, n * page_size, prot, flags | MAP_FIXED, fd, 0) == MAP_FAILED)
+	    mmap(p + page_size, n * page_size, prot,
+		 MAP_PRIVATE | MAP_FIXED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0) == MAP_FAILED)
 		err(1, "mmap");
 	p += page_size;
-	if (fd < 0)
-		madvise(p, n * page_size, MADV_NOHUGEPAGE);
+	madvise(p, n * page_size, fd < 0 ? MADV_NOHUGEPAGE : MADV_RANDOM);
 	return p;
 }
 
-static void raise_each(long n)
+static char *map_file(int fd, long n)
 {
-	static const int signals[] = { SIGFPE, SIGTRAP, SIGSEGV, SIGILL, SIGBUS };
-	struct sigaction sa = { .sa_sigaction = go_on_behind, .sa_flags = SA_SIGINFO };
-	struct user_desc absent = {
-		.limit = 0xfff, .limit_in_pages = 1, .seg_32bit = 1, .seg_not_present = 1,
-	};
-	int fd = memfd_create("raise", 0), empty = memfd_create("empty", 0);
-	char *where[REMOTE + 1] = { [BAD] = (char *)16 };
-	const int prot = PROT_READ | PROT_WRITE;
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		sigaction(signals[i], &sa, NULL);
-	if (fd < 0 || empty < 0 || syscall(SYS_modify_ldt, 1, &absent, sizeof(absent)))
-		err(1, "memfd_create, modify_ldt");
 	for (long i = 0; i < n; i++)
 		if (pwrite(fd, "x", 1, i * page_size) != 1)
-			err(1, "memfd");
-	where[NEW] = map(prot, -1, n);
-	where[COPY] = map(prot, fd, n);
-	where[REMOTE] = map(prot, -1, n);
-	where[FORBIDDEN] = map(PROT_NONE, -1, n);
-	where[PAST_END] = map(prot, empty, n);
-	where[NOTHING] = map(prot, -1, n);
-	munmap(where[NOTHING], n * page_size);
+			err(1, "file");
+	fsync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	return map(rw, fd, n);
+}
+
+static void raise_each(long n, const char *file)
+{
+	char *where[NR_PLACES] = {
+		[NEW] = map(rw, -1, n),
+		[COPY] = map_file(memfd_create("raise", 0), n),
+		[NOTHING] = map(rw, -1, n),
+		[FORBIDDEN] = map(PROT_NONE, -1, n),
+		[PAST_END] = map(rw, memfd_create("empty", 0), n),
+		[BAD] = (char *)16,
+		[REMOTE] = map(rw, -1, n),
+	};
+
+	if (file) {
+		where[COLD] = map_file(open(file, O_RDWR | O_CREAT | O_TRUNC, 0600), n * STEP);
+		unlink(file);
+	}
+	set_up_user_traps();
+	if (!have_ldt)
+		err(1, "modify_ldt");
 
 	printf("pid %d\n", getpid());
 	fflush(stdout);
-	for (const struct kind *k = kinds; k < kinds + sizeof(kinds) / sizeof(*kinds); k++) {
+	/* Nothing is mapped after this */
+	munmap(where[NOTHING], n * page_size);
+	for (const struct user_trap *t = user_traps; t < user_traps + nr_user_traps; t++) {
+		if (t->vector >= ARRAY_SIZE(functions) || !functions[t->vector] || t->optional)
+			continue;
+		trap_signals = 0;
+		for (long i = 0; i < n; i++)
+			t->raise(NULL);
+		if (trap_signals != n || trap_info.si_signo != t->signal)
+			errx(1, "%s: %d signals, the last is %d", t->name, (int)trap_signals,
+			     trap_info.si_signo);
+		printf("%s function=%s vector=%u error_code=0x%x mode=user ip=0x%lx count=%ld\n",
+		       functions[t->vector], functions[t->vector], t->vector, t->error_code,
+		       trap_ip, n);
+	}
+	for (const struct kind *k = kinds; k < kinds + ARRAY_SIZE(kinds); k++) {
 		char *from = where[k->where];
-		long step = k->where == NOWHERE || k->where == BAD ? 0 : page_size;
+		long step = k->where == BAD ? 0 : k->where == COLD ? STEP * page_size : page_size;
 
-		ip = 0;
-		signo = 0;
-		si_code = 0;
+		if (!from)
+			continue;
+		trap_ip = 0;
+		memset(&trap_info, 0, sizeof(trap_info));
 		for (long i = 0; i < n; i++)
 			k->raise(from + i * step);
-		if (k->vector == 14 && (signo != k->signo || si_code != k->si_code))
-			errx(1, "%s: signal %d with %d", k->function, signo, si_code);
-
-		printf("%s vector=%d error_code=0x%x mode=%s ", k->function, k->vector,
-		       k->error_code, k->vector < 0 ? "-" : k->mode ? "user" : "kernel");
-		if (ip)
-			printf("ip=0x%lx ", ip);
-		else
-			printf("ip=- ");
-		if (k->where == NOWHERE) {
-			printf("outcome=- address=- ");
-		} else {
-			printf("outcome=%s signo=%d si_code=%d flags=0x%x vm_fault=0x%x ",
-			       k->outcome, k->signo, k->si_code, k->flags, k->vm_fault);
-			printf("address=0x%lx-0x%lx tgid=%d ", (long)from,
-			       (long)from + (step ? n * step : 1), getpid());
-		}
-		printf("count=%ld\n", n);
+		if (trap_info.si_signo != k->signo || trap_info.si_code != k->si_code)
+			errx(1, "signal %d with %d, of %s", trap_info.si_signo,
+			     trap_info.si_code, k->name);
+		printf("%s %s ip=", k->name, k->rest);
+		printf(trap_ip ? "0x%lx" : "-", trap_ip);
+		printf(" signo=%d si_code=%d address=0x%lx-0x%lx tgid=%d count=%ld\n", k->signo,
+		       k->si_code, (long)from, (long)from + (step ? n * step : 1), getpid(), n);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	struct sigaction sa = { .sa_sigaction = skip_ud2, .sa_flags = SA_SIGINFO };
-	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	int each = argc == 3 && !strcmp(argv[1], "each");
-	long n = argc > 1 ? atol(argv[argc - 1]) : 0;
+	int each = argc > 2 && !strcmp(argv[1], "each");
+	long n = argc > 1 ? atol(argv[1 + each]) : 0;
 
-	if (argc > 3 || (argc == 3 && !each) || (argc > 1 && n < 1))
-		errx(1, "usage: raise [[each] N]");
+	if (argc > 2 + 2 * each || (argc > 1 && n < 1))
+		errx(1, "usage: raise [N] or raise each N [FILE]");
 	page_size = sysconf(_SC_PAGESIZE);
 	if (each) {
-		raise_each(n);
+		raise_each(n, argv[3]);
 		return 0;
 	}
-	pages = mmap(NULL, PAGES * page_size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pages == MAP_FAILED || sigaction(SIGILL, &sa, NULL))
-		err(1, "memory");
-
-	for (int cpu = 0; cpu < cpus; cpu++) {
+	skip_traps();
+	for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++) {
 		if (!n && !fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			pin(cpu);
@@ -317,7 +207,7 @@ int main(int argc, char **argv)
 		for (long i = 0; i < n * (cpu + 1); i++) {
 			if (!i)
 				pin(cpu);
-			asm volatile("ud2");
+			raise_ud(NULL);
 		}
 	}
 	while (wait(NULL) > 0)

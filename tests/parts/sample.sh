@@ -10,9 +10,8 @@ kernels guest
 module=$dir/sample/trap_count.ko
 raise=$logs/raise
 reload=$logs/reload
-for program in raise reload; do
-	gcc -O2 -Wall -static -o "$logs/$program" "$top/scripts/guest/$program.c"
-done
+build_raise "$raise"
+gcc -O2 -Wall -static -o "$reload" "$top/scripts/guest/reload.c"
 
 # By the module's own Makefile, into another folder
 build_sample() (
