@@ -46,6 +46,15 @@ say() {
 	printf '[%4ds] %s\n' "$(($(date +%s) - began))" "$*" >&2
 }
 
+# tick SECONDS COMMAND...: say what COMMAND prints, each so many seconds, until this is killed
+tick() {
+	local seconds="$1"
+	shift
+	while sleep "$seconds" >/dev/null 2>&1 8>&- 9>&-; do
+		say "... $("$@")"
+	done
+}
+
 # die WORDS: one line that says what is wrong and the way out
 die() {
 	printf 'error: %s\n' "$*" >&2
@@ -135,7 +144,7 @@ in_use() {
 # the caller's not_ended LIST for each that failed.
 running=''
 side_by_side() {
-	run_each=$1
+	local run_each="$1" list
 	shift
 	for list in "$@"; do
 		# shellcheck disable=SC2086 # lists
@@ -151,6 +160,7 @@ side_by_side() {
 	done
 }
 end_running() {
+	local session
 	for session in $running; do
 		kill -- "-$session" 2>/dev/null || true
 	done
@@ -158,6 +168,7 @@ end_running() {
 
 # need_space DIR MIB: refuse to start what will not fit
 need_space() {
+	local free
 	writable "$1"
 	free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
 	[ "$free" -ge "$2" ] ||
@@ -216,6 +227,7 @@ all_series() { list "$series_dir/series" | sed 's/[[:space:]].*//'; }
 entries() { lists_of "$series_dir" "$1"; }
 patches_of() { lists_of "$patches" "$1"; }
 lists_of() {
+	local one
 	for one in $([ "$2" = all ] && all_series || echo "$2"); do
 		[ ! -f "$1/$one/series" ] || list "$1/$one/series" | sed "s|^|$one/|"
 	done
@@ -239,7 +251,7 @@ below() (
 # am_on REPOSITORY DIR COMMIT PATCH...: git am of these onto COMMIT, in the new work tree
 # DIR, which holds just the files that they touch
 am_on() {
-	repository=$1 work=$2 onto=$3
+	local repository="$1" work="$2" onto="$3"
 	shift 3
 	plain_git -C "$repository" worktree add -q --detach --no-checkout "$work" "$onto" &&
 	sed -n 's|^diff --git a/\(.*\) b/.*|/\1|p' "$@" | sort -u |

@@ -9,7 +9,7 @@ lttng=$build/lttng
 
 # lttng_am GIT: the source with the series, in $lttng/src, and nothing of it by guesswork
 lttng_am() {
-	lttng_git=$1
+	local lttng_git="$1" file
 	use_identity
 	rm -rf "$lttng/src" "$logs/lttng-fuzz" && mkdir -p "$lttng" &&
 	plain_git clone -q --shared "$lttng_git" "$lttng/src" &&
@@ -30,7 +30,7 @@ lttng_make() {
 # lttng_build SRC KERNEL STATE TARGET: the same, from nothing, with a log beside it,
 # unless it was built from the same, and for a kernel of that STATE
 lttng_build() {
-	out=$lttng/$2
+	local out="$lttng/$2" state
 	state="$(plain_git -C "$lttng/src" rev-parse 'HEAD^{tree}') $3 $(gcc --version | head -n 1)"
 	if [ "$(cat "$out/built" 2>/dev/null)" != "$state" ]; then
 		rm -rf "$out" && cp -r "$lttng/src" "$out" && rm -rf "${out:?}/.git" || return 1
@@ -58,7 +58,7 @@ prepare_kernel() {
 # lttng_install KERNEL: for libkmod, which loads them, to find: build/lttng/KERNEL/modules
 # gets lib/modules/
 lttng_install() {
-	modules=$lttng/$1/modules
+	local modules="$lttng/$1/modules" release
 	release=$(cat "$dir/$1/include/config/kernel.release") &&
 	rm -rf "$modules" && mkdir -p "$modules/lib/modules/$release" &&
 	# It wants to see the lists of the kernel's own as well

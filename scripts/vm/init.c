@@ -324,8 +324,7 @@ static void run_tests(void)
 		if (!fork()) {
 			dup2(tap, 1);
 			dup2(tap, 2);
-			printf("selftests: trap: %s\n", strrchr(program, '/') + 1);
-			fflush(stdout);
+			dprintf(tap, "selftests: trap: %s\n", strrchr(program, '/') + 1);
 			execl(program, program, (char *)NULL);
 			perror(program);
 			_exit(1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # bisect: each patch of the series builds, boots, and does what it says, FIRST= to LAST=
 #
 # So that git bisect never meets a kernel that is broken by the series. There is one
@@ -21,7 +21,7 @@ builds() {
 # What the patches so far promise: events, the traps of the demo, and what of the rest
 # a line or two can try
 promised() {
-	wrapper=0 first=0 paired=none
+	local wrapper=0 first=0 paired=none
 	! has trap/idtentry-hooks || wrapper=2
 	! has trap/trap-events || first=1
 	! has pagefault/pagefault-events || paired=some
@@ -38,6 +38,7 @@ promised() {
 	echo "#OF in kernel mode: $((wrapper / 2))"
 }
 observed() {	# JOB
+	local vector
 	cat "$1/events"
 	for vector in '#DE' '#BP' '#UD' '#GP'; do
 		echo "$vector: $(count " trap_entry: .*($vector) .* mode=user" "$1/trace") entries," \
@@ -52,6 +53,7 @@ observed() {	# JOB
 }
 count() { grep -c -e "$1" "$2" || true; }
 balance() {	# FILE ENTRY EXIT
+	local entries exits
 	entries=$(count "$2" "$1") exits=$(count "$3" "$1")
 	case $entries/$exits in
 	0/0)			echo "none, balanced" ;;
@@ -60,7 +62,7 @@ balance() {	# FILE ENTRY EXIT
 	esac
 }
 works() {
-	job=$logs/bisect.$number.works
+	local job="$logs/bisect.$number.works"
 	guest bisect "$job" <<END || return 1
 cd /sys/kernel/tracing
 ls -d events/pagefault/*_* events/trap/*_* >/job/events
@@ -88,10 +90,7 @@ cd $src/tools/testing/selftests/ftrace
 	./ftracetest -l /tmp/logs test.d/filter/event-filter-symbol.tc >/job/filters 2>&1
 true
 END
-	promised >"$logs/promised"
-	observed "$job" >"$logs/observed"
-	"$demo" >"$logs/demo.host"
-	diff "$logs/promised" "$logs/observed" && diff "$logs/demo.host" "$job/output" &&
+	same "$(promised)" "$(observed "$job")" && "$demo" | diff - "$job/output" &&
 	console_clean "$job/console.log"
 }
 
@@ -100,20 +99,12 @@ passes() {
 	make -s -C "$src" O="$dir/kselftest" headers &&
 	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
 		INSTALL_PATH="$dir/installed" || return 1
-	kselftests=$dir/installed/trap
-	job=$logs/bisect.$number.passes
+	# shellcheck disable=SC2034 # for path_of()
+	local kselftests="$dir/installed/trap" job="$logs/bisect.$number.passes"
 	# shellcheck disable=SC2046 # a list
 	set -- $(sed -n 's/^trap://p' "$dir/installed/kselftest-list.txt")
-	run_programs bisect "$job" "$@" || return 1
-	results_of "$job"
-	cat "$job/results" "$job/said"
-	while read -r program line; do
-		case $line in
-		'not ok'*)	return 1 ;;
-		*'# SKIP '*)	known_skip bisect "$program" "${line#*# SKIP }" || return 1 ;;
-		esac
-	done <"$job/results"
-	all_there "$job" $# && console_clean "$job/console.log"
+	run_programs bisect "$job" "$@" && "$tap" judge bisect $# "$job/tap" &&
+	console_clean "$job/console.log"
 }
 
 # Lines COMMIT NAME ENTRY...: what is tested, with the entries that it is the first to have

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # builds: the kernels that make check boots build without a warning
 
 kselftest_builds_clean() {
@@ -9,17 +9,17 @@ kselftest_builds_clean() {
 
 # Each program is run: by the kselftest, by own_programs(), or by a part that names it
 all_are_run() {
-	build_kselftest && all_programs >"$logs/kselftest.programs" &&
-	grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c "$top"/tests/*.c \
-		>"$logs/kselftest.sources" || return 1
-	while read -r source; do
+	local programs sources
+	build_kselftest && programs=$(all_programs) &&
+	sources=$(grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c "$top"/tests/*.c) || return 1
+	echo "$sources" | while read -r source; do
 		program=$(basename "$source" .c)
-		if grep -qx "$program" "$logs/kselftest.programs"; then
-			grep -x "${program}_32" "$logs/kselftest.programs"
+		if echo "$programs" | grep -qx "$program"; then
+			echo "$programs" | grep -x "${program}_32"
 		else
 			grep -l "tests/$program\>" "$top"/tests/parts/*.sh "$top/scripts/bench/run"
-		fi || { echo "nothing runs $program"; return 1; }
-	done <"$logs/kselftest.sources"
+		fi || { echo "nothing runs $program"; exit 1; }
+	done
 }
 
 # A second compilation comes out of the cache, unless an included file has changed: a header,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034,SC2046,SC2086 # variables of scripts/check/run, lists
+# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of scripts/check/run, lists
 # checkers: sparse, W=1, coccicheck, Sphinx, get_maintainer and spdxcheck, against the base
 #
 # What they say of the files that a patch touches is compared, without line numbers,
@@ -20,6 +20,7 @@ sparse='sparse -D__typeof_unqual__=__typeof__'
 
 # To Debian's sparse, the length of __builtin_strlen() is no constant: MODULE_INFO() needs one
 without_module_info() {
+	local said line
 	while IFS= read -r said; do
 		case $said in
 		*': error: bad constant expression')
@@ -51,6 +52,7 @@ configure() {
 # objects FILES...: the objects of these .c files, as far as this tree has them. A file that
 # another one includes stands for the object of that one.
 objects() {
+	local file
 	for file in "$@"; do
 		[ -f "$work/src/$file" ] || continue
 		case $of:$file in
@@ -66,16 +68,14 @@ objects() {
 # sparse, which the base has too, it goes on with the next object. A note on the way to an
 # included file is no warning, and it changes with each new #include.
 compile() {
-	arch=x86_64
+	local arch=x86_64 said object
 	[ $of != i386 ] || arch=i386
 	use_ccache "$work"
-	make -k -C "$work/src" O="$work/$of" ARCH=$arch -j"$(nproc)" \
-		CC='ccache gcc' HOSTCC='ccache gcc' W=1 C=2 CHECK="$sparse" "$@" \
-		>"$logs/checkers.make" 2>&1
-	grep -E 'warning|[Ee]rror|note:|Segmentation|Killed' "$logs/checkers.make" |
+	said=$(kmake "$work/src" "$work/$of" -k ARCH=$arch W=1 C=2 CHECK="$sparse" "$@" 2>&1)
+	printf '%s\n' "$said" | grep -E 'warning|[Ee]rror|note:|Segmentation|Killed' |
 		grep -v 'note: in included file' | without_module_info | normal
 	for object in "$@"; do
-		grep -qE "^ +CHECK +(.*/)?${object%.o}\.c$" "$logs/checkers.make" ||
+		printf '%s\n' "$said" | grep -qE "^ +CHECK +(.*/)?${object%.o}\.c$" ||
 			echo "$object: error: this was not checked"
 	done
 }
@@ -99,9 +99,8 @@ compile_patch() {	# COMMIT
 }
 compile_new() {	# OBJECT...
 	[ $# -gt 0 ] || return 1
-	compile "$@" | sort >"$logs/compile.new"
 	echo "checked: $*"
-	! comm -13 "$logs/compile.$of" "$logs/compile.new" | grep .
+	! compile "$@" | sort | comm -13 "$logs/compile.$of" - | grep .
 }
 # The whole series at once: what it has for 32 bit is in files that both have
 compile_i386() (
@@ -119,6 +118,7 @@ semantic_patches() {
 # coccicheck COMMIT FOLDER FILES: with each semantic patch of the input. What they say,
 # and the names of those that fail, or take too long, as some do on the large files of mm/
 coccicheck() {
+	local semantic_patch file
 	wgit checkout -q -f --detach "$1" && rm -rf "$2" && mkdir -p "$2" || return 1
 	while read -r semantic_patch; do
 		for file in $3; do
@@ -141,7 +141,7 @@ coccicheck() {
 }
 cocci() {	# COMMIT
 	set -- "$1" $(wgit diff --name-only --diff-filter=AM "$1^" "$1" -- '*.c' '*.h' | grep -v ^tools/)
-	commit=$1
+	local commit="$1"
 	shift
 	semantic_patches | coccicheck "$commit" "$logs/cocci" "$*" || return 1
 	echo "$(wc -l <"$logs/cocci.list") times a semantic patch on a file, these did not end:"
@@ -165,6 +165,7 @@ cocci() {	# COMMIT
 
 # Build the folder trace/ alone. Labels of other folders are missing, in the base as well.
 sphinx() {
+	local commit
 	for commit in base "$head"; do
 		wgit checkout -q -f --detach "$commit" &&
 		rm -rf "$work/checkers/Documentation/output" || return 1
@@ -181,36 +182,35 @@ sphinx() {
 
 # Each file that the base has, of those that a patch touches, has all the maintainers and
 # lists that it had; each other one has a maintainer, and a list beside linux-kernel
-maintainers() (	# COMMIT
-	cd "$work/src" || exit 1
-	who() { scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats -f "$1"; }
-	bad=0
-	rm -rf "$logs/maintainers.base" && mkdir "$logs/maintainers.base" &&
-	wgit checkout -q -f --detach base || exit 1
-	for file in $(wgit diff --name-only --no-renames --diff-filter=d "$1^" "$1"); do
-		[ ! -e "$file" ] || who "$file" | sort >"$logs/maintainers.base/$(echo "$file" | tr / -)"
+who() {	# COMMIT FILE...: lines "FILE: WHO", for those that are there
+	local file
+	cd "$work/src" && wgit checkout -q -f --detach "$1" || return 1
+	shift
+	for file in "$@"; do
+		[ ! -e "$file" ] || scripts/get_maintainer.pl --no-git --no-git-fallback --no-rolestats \
+			-f "$file" | sed "s|^|$file: |"
 	done
-	wgit checkout -q -f --detach "$1" || exit 1
-	for file in $(wgit diff --name-only --no-renames --diff-filter=d "$1^" "$1"); do
-		of_base=$logs/maintainers.base/$(echo "$file" | tr / -)
-		if [ -e "$of_base" ]; then
-			[ -s "$of_base" ] || { echo "$file: get_maintainer.pl names nobody"; exit 1; }
-			who "$file" | sort | comm -23 "$of_base" - >"$logs/maintainers"
-			[ -s "$logs/maintainers" ] || continue
-			echo "$file: error: get_maintainer.pl no longer names these"
-			cat "$logs/maintainers"
-			bad=1
+}
+maintainers() (	# COMMIT
+	bad=0
+	files=$(wgit diff --name-only --no-renames --diff-filter=d "$1^" "$1")
+	of_base=$(who base $files) && now=$(who "$1" $files) && cd "$work/src" || exit 1
+	! echo "$of_base" | grep -vxF "$now" | grep . |
+		sed 's/$/: error: get_maintainer.pl no longer names this/' | grep . || bad=1
+	for file in $files; do
+		if wgit cat-file -e "base:$file" 2>/dev/null; then
+			echo "$of_base" | grep -qF "$file: " ||
+				{ echo "$file: get_maintainer.pl names nobody"; exit 1; }
 			continue
 		fi
-		scripts/get_maintainer.pl --no-git --no-git-fallback -f "$file" >"$logs/maintainers" || exit 1
-		if ! grep -qE '\((maintainer|supporter)' "$logs/maintainers"; then
-			echo "$file: error: no maintainer"
-		elif ! grep -vE '^linux-kernel@' "$logs/maintainers" | grep -qE ' list'; then
-			echo "$file: error: no list"
+		found=$(scripts/get_maintainer.pl --no-git --no-git-fallback -f "$file") || exit 1
+		if ! echo "$found" | grep -qE '\((maintainer|supporter)'; then
+			printf '%s\n' "$file: error: no maintainer" "$found"
+		elif ! echo "$found" | grep -v '^linux-kernel@' | grep -q ' list'; then
+			printf '%s\n' "$file: error: no list" "$found"
 		else
 			continue
 		fi
-		cat "$logs/maintainers"
 		bad=1
 	done
 	exit $bad
@@ -228,14 +228,13 @@ maintainers_file() (
 )
 
 spdxcheck() (	# COMMIT
-	cd "$work/src" && wgit checkout -q -f --detach "$1" &&
-	wgit diff --name-only --diff-filter=AM "$1^" "$1" | PATH=/usr/bin:/bin \
-		xargs python3 scripts/spdxcheck.py -v >"$logs/spdxcheck.out" 2>&1
-	status=$?
-	cat "$logs/spdxcheck.out"
+	cd "$work/src" && wgit checkout -q -f --detach "$1" || exit 1
+	said=$(wgit diff --name-only --diff-filter=AM "$1^" "$1" |
+		PATH=/usr/bin:/bin xargs python3 scripts/spdxcheck.py -v 2>&1) || { echo "$said"; exit 1; }
 	# Its status is 0, whatever it finds
-	[ $status = 0 ] && grep -qE 'Files checked: *[1-9]' "$logs/spdxcheck.out" &&
-	! grep -E -e 'Files with errors: *[1-9]' -e ': [0-9]+:[0-9]+ ' "$logs/spdxcheck.out"
+	echo "$said"
+	echo "$said" | grep -qE 'Files checked: *[1-9]' &&
+	! echo "$said" | grep -E -e 'Files with errors: *[1-9]' -e ': [0-9]+:[0-9]+ '
 )
 
 head=$(plain_git -C "$src" rev-parse HEAD)
@@ -247,12 +246,10 @@ if selected coccicheck && have spatch coccicheck; then
 fi
 for commit in $(wgit rev-list --reverse "base..$head"); do
 	subject=$(wgit log -1 --format=%s "$commit")
-	! have "$licences" "spdxcheck: $subject" ||
-		check "spdxcheck: $subject" spdxcheck "$commit"
+	check_with "$licences" "spdxcheck: $subject" spdxcheck "$commit"
 	check "get_maintainer: $subject" maintainers "$commit"
 	wgit diff --name-only "$commit^" "$commit" | grep -v ^tools/ | grep -q '\.[ch]$' || continue
-	! have sparse "sparse and W=1: $subject" ||
-		check "sparse and W=1: $subject" compile_patch "$commit"
+	check_with sparse "sparse and W=1: $subject" compile_patch "$commit"
 	if ! have spatch "coccicheck: $subject" || ! selected "coccicheck: $subject"; then
 		continue
 	fi
@@ -261,7 +258,6 @@ for commit in $(wgit rev-list --reverse "base..$head"); do
 	[ "$none" = 0 ] || skip "coccicheck: $subject: $none of $(wc -l <"$logs/cocci.list") semantic patches and files" \
 		'they do not end within a minute'
 done
-! have sparse 'sparse and W=1: the whole series, for i386' ||
-	check 'sparse and W=1: the whole series, for i386' compile_i386
-! have 'sphinx-build /usr/lib/python3/dist-packages/yaml' Sphinx || check Sphinx sphinx
+check_with sparse 'sparse and W=1: the whole series, for i386' compile_i386
+check_with 'sphinx-build /usr/lib/python3/dist-packages/yaml' Sphinx sphinx
 check 'get_maintainer has no new complaint about MAINTAINERS' maintainers_file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
 #
 # The warnings of the compiler and of objtool are errors here, but for allmodconfig. These
@@ -12,8 +12,8 @@ possible() {	# NAME
 }
 
 inlines() {	# KERNEL
-	build_kernel "$1" && objects_of_base "$1" && inlines_as_base "$1" "base-objects/$1"
-	status=$?
+	local status=0
+	{ build_kernel "$1" && objects_of_base "$1" && inlines_as_base "$1" "base-objects/$1"; } || status=1
 	rm -rf "$dir/base-objects/$1"
 	return $status
 }
@@ -23,47 +23,40 @@ allmodconfig() (
 	out=$dir/built/allmodconfig
 	use_ccache "$dir"
 	# An object that was there already has no warning any more
-	rm -rf "$out" && mkdir -p "$out" || exit 1
-	kmake() { make -C "$src" O="$out" CC='ccache gcc' HOSTCC='ccache gcc' "$@"; }
-	if ! { kmake -s allmodconfig && "$src/scripts/config" --file "$out/.config" -d WERROR \
-		-d OBJTOOL_WERROR -e DEBUG_INFO_NONE -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
-		-d GCC_PLUGINS && kmake -s olddefconfig &&
-	       kmake -j"$(nproc)" arch/x86/ mm/ kernel/trace/; } >"$logs/allmodconfig.make" 2>&1
-	then
-		tail -n 5 "$logs/allmodconfig.make"
-		exit 1
-	fi
+	rm -rf "$out" && mkdir -p "$out" && trap 'rm -rf "$out"' EXIT &&
+	kmake "$src" "$out" -s allmodconfig &&
+	"$src/scripts/config" --file "$out/.config" -d WERROR -d OBJTOOL_WERROR -e DEBUG_INFO_NONE \
+		-d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT -d GCC_PLUGINS &&
+	kmake "$src" "$out" -s olddefconfig || exit 1
+	kmake "$src" "$out" arch/x86/ mm/ kernel/trace/ >"$logs/allmodconfig.make" 2>&1 ||
+		{ tail -n 5 "$logs/allmodconfig.make"; exit 1; }
 	! grep -iE 'warning:|error:' "$logs/allmodconfig.make"
-	status=$?
-	rm -rf "$out"
-	exit $status
 )
 
 # The page fault events of another architecture, see docs/ports.md
-port() {	# ARCHITECTURE
+port() (	# ARCHITECTURE
 	out=$dir/built/port-$1
-	architecture=$1
-	kmake() { make -s -C "$dir/ports" O="$out" LLVM=-19 ARCH="$architecture" "$@"; }
+	export ARCH="$1" LLVM=-19
+	pmake() { make -s -C "$dir/ports" O="$out" "$@"; }
 	added=$(grep -c '^+\([^+]\|$\)' "$hooks/ports/$1.diff")
 	grep "^| $1 | $added |" "$top/docs/ports.md" ||
-		{ echo "docs/ports.md has another number than $added for $1"; return 1; }
+		{ echo "docs/ports.md has another number than $added for $1"; exit 1; }
+	trap 'rm -rf "$out"' EXIT
 	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$hooks/ports/$1.diff" &&
-	rm -rf "$out" && mkdir -p "$out" && kmake defconfig &&
+	rm -rf "$out" && mkdir -p "$out" && pmake defconfig &&
 	"$src/scripts/config" --file "$out/.config" -e FTRACE -e FUNCTION_TRACER -e WERROR &&
-	kmake olddefconfig && grep -qx CONFIG_TRACEPOINTS=y "$out/.config" &&
-	kmake -j"$(nproc)" W=1 mm/pagefault.o mm/memory.o "arch/$1/mm/fault.o"
-	status=$?
-	rm -rf "$out"
-	return $status
-}
+	pmake olddefconfig && grep -qx CONFIG_TRACEPOINTS=y "$out/.config" &&
+	pmake -j"$(nproc)" W=1 mm/pagefault.o mm/memory.o "arch/$1/mm/fault.o"
+)
 
+clang='clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19'
 mkdir -p "$dir/built"
 for config in "$top"/scripts/kernel/config/built/*.config; do
 	name=$(basename "$config" .config)
 	test="configs: $name builds without a warning"
 	group="configs: $name"
 	wanted=''
-	[ "${name#clang}" = "$name" ] || wanted='clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19'
+	[ "${name#clang}" = "$name" ] || wanted=$clang
 	selected || continue
 	if ! possible "$name"; then
 		skip "$test" 'arch/x86/Kconfig selects PERF_EVENTS'
@@ -75,14 +68,15 @@ for config in "$top"/scripts/kernel/config/built/*.config; do
 		rm -rf "$dir/built/$name"
 	fi
 done
+# shellcheck disable=SC2034 # for selected()
 group=''
 for port in "$hooks"/ports/*.diff; do
 	name=$(basename "$port" .diff)
 	test="configs: ports: $name compiles with the page fault events"
-	! have 'clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19' "$test" || check "$test" port "$name"
+	check_with "$clang" "$test" port "$name"
 done
 for name in guest debug i386 kasan rt; do
 	check "configs: $name inlines what the base inlines" inlines "$name"
 done
-test='configs: allmodconfig of the touched folders builds without a warning'
-! have /usr/include/openssl/opensslv.h "$test" || check "$test" allmodconfig
+check_with /usr/include/openssl/opensslv.h \
+	'configs: allmodconfig of the touched folders builds without a warning' allmodconfig

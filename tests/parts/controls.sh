@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # controls: hooks and parts of the guard are taken out, and exactly their tests fail
 #
 # It has its own source and kernel, as other parts use those without the controls. A line in
@@ -30,18 +30,16 @@ breaks() {	# WORDS
 
 fails_as_expected() {	# DIFF
 	"$top/scripts/kernel/build" -t "$src" || return 1
-	control=$1
+	local control="$1" job="$logs/control.hook"
 	# shellcheck disable=SC2046 # a list
 	set -- $(sed -n 's/^# programs: //p' "$1")
-	run_programs guest "$logs/control.hook" "$@" || return 1
-	results_of "$logs/control.hook" && all_there "$logs/control.hook" $# || return 1
-	sed -n 's/^# fails: //p' "$control" | sort >"$logs/expected"
-	sed -n 's/^not ok [0-9]* //p' "$logs/control.hook/tap" | sort >"$logs/failed"
-	diff "$logs/failed" "$logs/expected"
+	run_programs guest "$job" "$@" && "$tap" complete $# "$job/tap" &&
+	same "$(sed -n 's/^# fails: //p' "$control" | sort)" \
+		"$(sed -n 's/^not ok [0-9]* //p' "$job/tap" | sort)"
 }
 
 guest_without() {	# PART JOB COMMAND...
-	part=$1 job=$2
+	local part="$1" job="$2"
 	shift 2
 	guest guest "$job" -a "trap_trace_without=$part" <<EOF
 stdbuf -oL $* >/job/tap 2>&1
@@ -51,46 +49,35 @@ EOF
 # With the whole guard, all tests that the switches name pass. Their duration is the time to
 # wait for tests that hang.
 nothing_left_out() {
+	local job="$logs/control.nothing" began_guest
 	began_guest=$(date +%s)
 	# shellcheck disable=SC2046 # a list of tests
-	set -- $(sed 's/^[a-z]* \(, alone\)\{0,1\}//' "$logs/switches" | tr ' ' '\n' | grep -v -e '^not$' -e '^oops$' | sort -u)
-	guest_without nothing "$logs/control.nothing" "$tests/trap_probes" "$@" || return 1
+	set -- $(echo "$switches" | sed 's/^[a-z]* \(, alone\)\{0,1\}//' | tr ' ' '\n' |
+		grep -vx -e not -e oops | sort -u)
+	guest_without nothing "$job" "$tests/trap_probes" "$@" || return 1
 	patience=$(($(date +%s) - began_guest))
 	[ "$patience" -gt 20 ] || patience=20
-	cat "$logs/control.nothing/tap"
-	! grep -E '^not ok |# SKIP' "$logs/control.nothing/tap" &&
-	[ "$(sed -n 's/^ok [0-9]* \([^:]*\):.*/\1/p' "$logs/control.nothing/tap" | sort -u | wc -l)" = $# ]
+	cat "$job/tap"
+	! grep -E '^not ok |# SKIP' "$job/tap" &&
+	[ "$(sed -n 's/^ok [0-9]* \([^:]*\):.*/\1/p' "$job/tap" | sort -u | wc -l)" = $# ]
 }
 
 without() {	# PART TEST... [not TEST...]
-	part=$1
+	local part="$1" job="$logs/control.$1" expected
 	shift
-	job=$logs/control.$part
 	# shellcheck disable=SC2046 # a list of tests
 	guest_without "$part" "$job" "$tests/trap_probes" \
 		$(printf '%s\n' "$@" | grep -vx not) || return 1
-	result=not
-	for test in "$@"; do
-		if [ "$test" = not ]; then
-			result=ok
-		else
-			echo "$result $test"
-		fi
-	done | sort >"$logs/expected"
-	sed -n 's/^not ok [0-9]* \([^:]*\):.*/not \1/p; s/^ok [0-9]* \([a-z][^:]*\):.*/ok \1/p' \
-		"$job/tap" | sort -u >"$logs/failed"
-	diff "$logs/failed" "$logs/expected"
+	expected=$(printf '%s\n' "$@" | sed '1,/^not$/{/^not$/d;s/^/not /;b};s/^/ok /' | sort)
+	same "$expected" "$(sed -n 's/^not ok [0-9]* \([^:]*\):.*/not \1/p
+		s/^ok [0-9]* \([a-z][^:]*\):.*/ok \1/p' "$job/tap" | sort -u)"
 }
 
 # The test began, and did not pass in the time in which all tests pass
 without_alone() {	# PART TEST
-	job=$logs/control.$1.$2
-	if [ "$2" = oops ]; then
-		set -- "$1" "$tests/trap_oops"
-	else
-		set -- "$1" "$tests/trap_probes $2"
-	fi
-	TIMEOUT=${patience:-60} guest_without "$1" "$job" "$2" || true
+	local job="$logs/control.$1.$2" program="trap_probes $2"
+	[ "$2" != oops ] || program=trap_oops
+	TIMEOUT=${patience:-60} guest_without "$1" "$job" "$tests/$program" || true
 	cat "$job/tap"
 	grep -qx '1\.\.1' "$job/tap" && ! grep -q '^ok ' "$job/tap"
 }
@@ -100,6 +87,7 @@ dir=$dir/controls
 src=$dir/src
 for control in "$hooks"/controls/*.diff; do
 	of=$(basename "$control" .diff)
+	# shellcheck disable=SC2034 # for selected()
 	group="control: $of"
 	selected || continue
 	check "control: $of applies" applies "$control"
@@ -109,7 +97,7 @@ for control in "$hooks"/controls/*.diff; do
 	elif grep -q '^# fails: ' "$control"; then
 		check "control: $of, and exactly its tests fail" fails_as_expected "$control"
 	else
-		sed -n 's/^# without \([a-z]*\)\(, alone\)\{0,1\}: \(.*\)/\1 \2\3/p' "$control" >"$logs/switches"
+		switches=$(sed -n 's/^# without \([a-z]*\)\(, alone\)\{0,1\}: \(.*\)/\1 \2\3/p' "$control")
 		check "control: $of builds" "$top/scripts/kernel/build" -t "$src"
 		check "control: $of, with the whole guard all tests pass" nothing_left_out
 		last_alone=''
@@ -129,6 +117,8 @@ for control in "$hooks"/controls/*.diff; do
 				check "control: without $part, exactly these fail: $what" \
 					without "$part" $what ;;
 			esac
-		done 3<"$logs/switches"
+		done 3<<END
+$switches
+END
 	fi
 done

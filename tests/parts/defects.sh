@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # defects: defects of the kernel, switched on one by one, and each caught by its test
 #
 # They are in arch-x86-hooks/BASE/defects/: defects.diff puts all of them into one kernel,
@@ -17,32 +17,30 @@ defects=$hooks/defects
 [ -f "$defects/table" ] || skip_part "there are no defects for $base"
 tab=$(printf '\t')
 
-grep -v '^#' "$defects/table" >"$logs/rows"
-cut -f 2 "$logs/rows" | sort -u >"$logs/programs"
+rows=$(grep -v '^#' "$defects/table")
+programs=$(echo "$rows" | cut -f 2 | sort -u)
 
 # Nothing is built if ONLY asks for none of these
 same_names='the table has the defects that the kernel has'
-{
+wanted=$({
 	echo "$same_names"
-	sed 's/^/without a defect: /' "$logs/programs"
-	cut -f 1 "$logs/rows" | sed 's/^/kernel defect: /'
-} >"$logs/names"
-while read -r name; do
+	echo "$programs" | sed 's/^/without a defect: /'
+	echo "$rows" | cut -f 1 | sed 's/^/kernel defect: /'
+} | while read -r name; do
 	! selected "$name" || echo "$name"
-done <"$logs/names" >"$logs/wanted"
-[ -s "$logs/wanted" ] || exit 0
+done)
+[ "$wanted" ] || exit 0
 
 # In the table, in the list of the names, and in the code
 has_same_names() {
-	sed -n 's/^+//p' "$defects/defects.diff" >"$logs/added"
-	cut -f 1 "$logs/rows" | sort >"$logs/in-table"
-	names_in D >"$logs/in-list" && names_in DEFECT | grep -vx name >"$logs/in-code"
-	wc -l <"$logs/in-table"
-	[ -s "$logs/in-table" ] && diff "$logs/in-table" "$logs/in-list" &&
-	uniq "$logs/in-code" | diff "$logs/in-table" -
+	local in_table
+	in_table=$(echo "$rows" | cut -f 1 | sort)
+	echo "$in_table" | wc -l
+	[ "$in_table" ] && same "$in_table" "$(names_in D)" &&
+	same "$in_table" "$(names_in DEFECT | grep -vx name | uniq)"
 }
 names_in() {	# MACRO
-	grep -owE "$1\([a-z0-9_]+\)" "$logs/added" | sed 's/.*(//; s/)//' | sort
+	sed -n 's/^+//p' "$defects/defects.diff" | grep -owE "$1\([a-z0-9_]+\)" | sed 's/.*(//; s/)//' | sort
 }
 
 # scripts/kernel/build asks git what has changed, so git has to know the new header
@@ -53,12 +51,10 @@ builds_with_defects() {
 	"$top/scripts/kernel/build" -t "$src" && no_warning guest
 }
 
-# run_with WORDS PROGRAM JOB [TEST...]: boot with these words on the kernel's command line, and
+# run_with WORDS PROGRAM JOB [TESTS]: boot with these words on the kernel's command line, and
 # run PROGRAM. Its results are in JOB/tap. It ends when these tests have failed.
 run_with() {
-	words=$1 program=$2 job=$3
-	arguments=${2#"${2%% *}"}
-	shift 3
+	local words="$1" program="$2" job="$3" arguments="${2#"${2%% *}"}" result
 	case $program in
 	double-fault)
 		result='not ok'
@@ -77,7 +73,7 @@ END
 	*)
 		guest guest "$job" -d 512 -a "$words" <<END ;;
 cat >/tmp/tests <<'TESTS'
-$(printf '%s\n' "$@")
+${4:-}
 TESTS
 stdbuf -oL $(path_of "${program%% *}") $arguments 2>&1 | while IFS= read -r line; do
 	printf '%s\n' "\$line"
@@ -97,7 +93,7 @@ switched_on() {	# NAME JOB
 }
 
 tests_of() {	# COLUMN VALUE
-	awk -F '\t' -v column="$1" -v value="$2" '$column == value { print $3 }' "$logs/rows" |
+	echo "$rows" | awk -F '\t' -v column="$1" -v value="$2" '$column == value { print $3 }' |
 		sed 's/; /\n/g' | sort -u
 }
 
@@ -108,38 +104,29 @@ passes_without() (	# PROGRAM
 	switched_on none "$job" && cat "$job/tap" && ! grep '^Bail out!' "$job/tap" &&
 	! grep -q '^not ok ' "$job/tap" &&
 	[ "$(sed -n 's/^1\.\.//p' "$job/tap")" = "$(grep -c '^ok [0-9]' "$job/tap")" ] || exit 1
-	tests_of 2 "$1" >"$job/tests"
-	sed -n 's/^ok [0-9]* //p' "$job/tap" | grep -v '^# SKIP' >"$job/passed" || exit 1
-	! grep -vxF 'the guest dies' "$job/tests" | grep -vxFf "$job/passed"
+	passed=$(sed -n 's/^ok [0-9]* //p' "$job/tap" | grep -v '^# SKIP') || exit 1
+	! tests_of 2 "$1" | grep -vxF 'the guest dies' | grep -vxF "$passed"
 )
 
 is_caught() (	# NAME PROGRAM
-	job=$logs/$1
-	tests_of 1 "$1" >"$logs/$1.tests"
-	if grep -qx 'the guest dies' "$logs/$1.tests"; then
+	job=$logs/$1 tests=$(tests_of 1 "$1")
+	if echo "$tests" | grep -qx 'the guest dies'; then
 		run_with "trap_defect=$1 oops=panic" "$2" "$job" || true
 		switched_on "$1" "$job" && grep -qx '1\.\.1' "$job/tap" || exit 1
 		! grep '^ok ' "$job/tap" || { echo "$1 is not caught"; exit 1; }
 		exit 0
 	fi
-	while read -r test; do
-		set -- "$@" "$test"
-	done <"$logs/$1.tests"
-	name=$1 program=$2
-	shift 2
-	run_with "trap_defect=$name" "$program" "$job" "$@" || true
-	switched_on "$name" "$job" || exit 1
-	grep -q '^1\.\.[1-9]' "$job/tap" || { echo "$program has not run"; exit 1; }
-	sed -n 's/^not ok [0-9]* //p' "$job/tap" >"$job/failed"
-	cat "$job/failed"
-	! grep -vxFf "$job/failed" "$logs/$name.tests" >"$job/missing" || {
-		sed "s/^/$name is not caught, as this does not fail: /" "$job/missing"
-		exit 1
-	}
+	run_with "trap_defect=$1" "$2" "$job" "$tests" || true
+	switched_on "$1" "$job" || exit 1
+	grep -q '^1\.\.[1-9]' "$job/tap" || { echo "$2 has not run"; exit 1; }
+	failed=$(sed -n 's/^not ok [0-9]* //p' "$job/tap")
+	echo "$failed"
+	! echo "$tests" | grep -vxF "$failed" |
+		sed "s/^/$1 is not caught, as this does not fail: /" | grep .
 )
 
 check "$same_names" has_same_names
-grep -qvxF "$same_names" "$logs/wanted" || exit 0
+[ "$wanted" != "$same_names" ] || exit 0
 kernels
 work_tree "$dir/defects/src" HEAD
 dir=$dir/defects
@@ -152,10 +139,14 @@ asked=${TIMEOUT:-}
 export TIMEOUT="${asked:-900}"
 while IFS= read -r program <&3; do
 	check "without a defect: $program" passes_without "$program"
-done 3<"$logs/programs"
+done 3<<END
+$programs
+END
 # A guest that hangs has caught nothing, unless its table says so
 TIMEOUT=${asked:-300}
 while IFS=$tab read -r name program _ <&3; do
 	check "kernel defect: $name" is_caught "$name" "$program"
-done 3<"$logs/rows"
+done 3<<END
+$rows
+END
 unset TIMEOUT

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # fixes: the reproducers of the series fixes: with it each bug is gone, on the base it is there
 #
 # The base kernels are built for this alone.
 
 # reproduced KERNEL JOB [OPTION OF BOOT...]: tests/fixes/run in a guest
 reproduced() {
-	kernel=$1 job=$2
+	local kernel="$1" job="$2" status=0
 	shift 2
-	guest "$kernel" "$job" "$@" <<END
+	guest "$kernel" "$job" "$@" <<END || status=$?
 [ ! -f $logs/rcu_eqs.$kernel/rcu_eqs.ko ] || cp $logs/rcu_eqs.$kernel/rcu_eqs.ko /job
 $top/tests/fixes/run >/job/tap 2>&1
 END
-	status=$?
 	cat "$job/tap"
 	return $status
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # selftest: seeded defects, each in a scratch copy, and each caught by the part meant for it
 #
 # A file in tests/defects/ is sourced in the top of the copy, and makes it defective.
@@ -33,24 +33,19 @@ header() {	# DEFECT WORD
 	sed -n "s/^# $2: //p" "$1"
 }
 
-# each_matches LINES PATTERNS OUT: each line has a pattern, which goes to OUT
-each_matches() {
-	while read -r line; do
-		while read -r pattern; do
-			# shellcheck disable=SC2254 # a pattern
-			case $line in
-			$pattern)	echo "$pattern"; continue 2 ;;
-			esac
-		done <"$2"
-		echo "this failed as well: $line" >&2
-		return 1
-	done <"$1" >"$3"
+# pattern_of LINE PATTERNS: the one that it matches
+pattern_of() {
+	echo "$2" | while read -r pattern; do
+		# shellcheck disable=SC2254 # a pattern
+		case $1 in
+		$pattern)	echo "$pattern"; break ;;
+		esac
+	done | grep .
 }
 
 defect_is_caught() (	# DEFECT
 	scratch_copy || exit 1
-	rm -f "$logs/selftest.out"
-	header "$1" fails | sort >"$logs/expected"
+	expected=$(header "$1" fails | sort)
 	only=$(header "$1" only)
 	[ "$only" ] || only=$(header "$1" fails | head -n 1)
 	unset TRAP_LOGS TRAP_LOCK TRAP_SOURCE_GIT TRAP_BEGAN TRAP_FAST
@@ -65,33 +60,31 @@ defect_is_caught() (	# DEFECT
 	[ "$(header "$1" series)" = 'as it is' ] ||
 		{ scripts/series/make "$base" &&
 		  { [ "$(header "$1" part)" != lttng ] || scripts/series/make lttng-modules; }; } || exit 1
-	ONLY=$only scripts/check/run "$(header "$1" part)" >"$logs/selftest.out" && {
-		echo 'it is not caught'
-		exit 1
-	}
-	cat "$logs/selftest.out"
-	if ! grep -q '^not ok ' "$logs/selftest.out" && grep -q '^ok .* # SKIP ' "$logs/selftest.out"; then
-		sed -n 's/^ok .* # SKIP //p' "$logs/selftest.out" | head -n 1 >"$cannot"
+	out=$logs/selftest.out
+	ONLY=$only scripts/check/run "$(header "$1" part)" >"$out" && { echo 'it is not caught'; exit 1; }
+	cat "$out"
+	if ! grep -q '^not ok ' "$out" && grep -q '^ok .* # SKIP ' "$out"; then
+		sed -n 's/^ok .* # SKIP //p' "$out" | head -n 1 >"$cannot"
 		exit 1
 	fi
-	sed -n 's/^not ok [0-9]* - //p' "$logs/selftest.out" >"$logs/failed"
-	each_matches "$logs/failed" "$logs/expected" "$logs/matched" &&
-	sort -u "$logs/matched" | diff - "$logs/expected" &&
-	grep -qF -- "$(header "$1" says)" "$logs/selftest.out"
+	matched=$(sed -n 's/^not ok [0-9]* - //p' "$out" | while read -r line; do
+		pattern_of "$line" "$expected" || echo "this failed as well: $line"
+	done | sort -u)
+	same "$expected" "$matched" && grep -qF -- "$(header "$1" says)" "$out"
 )
 
 every_part_has_one() {
-	for file in "$top"/tests/parts/*.sh; do
-		part=$(basename "$file" .sh)
-		[ "$part" = selftest ] || grep -qx "# part: $part" "$top"/tests/defects/* ||
-			echo "$part has none"
-	done | tee "$logs/none"
-	for defect in "$top"/tests/defects/*; do
-		for word in part fails says; do
-			[ "$(header "$defect" "$word")" ] || echo "$defect has no '$word'"
+	local file part word
+	! {
+		for file in "$top"/tests/parts/*.sh; do
+			part=$(basename "$file" .sh)
+			[ "$part" = selftest ] || grep -qx "# part: $part" "$top"/tests/defects/* ||
+				echo "$part has none"
 		done
-	done | tee -a "$logs/none"
-	[ ! -s "$logs/none" ]
+		for word in part fails says; do
+			grep -L "^# $word: ." "$top"/tests/defects/* | sed "s/$/ has no '$word'/"
+		done
+	} | grep .
 }
 
 check 'each part has a defect to catch' every_part_has_one

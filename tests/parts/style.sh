@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check/run
-# style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling
+# shellcheck shell=sh disable=SC2154,SC2046 # variables of scripts/check/run
+# style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling, unit tests
 
 checkpatch() (
 	# MAINTAINERS has the folders of the files that these patches add; the source is
@@ -15,28 +15,35 @@ checkpatch() (
 			set -- --ignore COMPLEX_MACRO,TRAILING_SEMICOLON,SPACING ;;
 	*)		set -- ;;
 	esac
-	# The kernel's own python scripts want Debian's python
-	cd "$src" && PATH=/usr/bin:/bin:/usr/sbin:/sbin scripts/checkpatch.pl \
-		--strict --no-summary --terse --show-types "$@" "$patch" >"$logs/cp.out"
-	status=$?
-	cat "$logs/cp.out"
-	[ ! -s "$logs/cp.out" ] && [ $status = 0 ]
+	cd "$src" && is_silent scripts/checkpatch.pl \
+		--strict --no-summary --terse --show-types "$@" "$patch"
 )
 checkpatch_programs() (
-	cd "$top" && PATH=/usr/bin:/bin:/usr/sbin:/sbin find scripts tests -name '*.[chS]' -exec \
+	cd "$top" && is_silent find scripts tests -name '*.[chS]' -exec \
 		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
-		--show-types -f {} + >"$logs/cp.programs"
-	status=$?
-	cat "$logs/cp.programs"
-	[ ! -s "$logs/cp.programs" ] && [ $status = 0 ]
+		--show-types -f {} +
 )
-
-spdx() {
-	(cd "$top" && plain_git ls-files -co --exclude-standard) >"$logs/files"
-	! (cd "$top" && grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' \
-		-e '/settings$' -e '/cover$' "$logs/files" |
-		xargs grep -L 'SPDX-License-Identifier: GPL-2.0') | grep .
+# With Debian's python, which the kernel's own scripts want, it succeeds and says nothing
+is_silent() {
+	local said status=0
+	said=$(PATH=/usr/bin:/bin:/usr/sbin:/sbin "$@") || status=$?
+	printf '%s\n' "$said"
+	[ ! "$said" ] && [ $status = 0 ]
 }
+
+spdx() (
+	cd "$top" && ! plain_git ls-files -co --exclude-standard |
+		grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' -e '/settings$' -e '/cover$' |
+		xargs grep -L 'SPDX-License-Identifier: GPL-2.0' | grep .
+)
+unit_tests() (
+	cd "$top" || exit 1
+	tests=$(plain_git ls-files -co --exclude-standard '*/test_*.py')
+	[ "$tests" ] || exit 1
+	for folder in $(echo "$tests" | sed 's|/[^/]*$||' | sort -u); do
+		(cd "$folder" && python3 -B -m unittest) || exit 1
+	done
+)
 shell_scripts() (
 	cd "$top" && plain_git ls-files -co --exclude-standard |
 		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x
@@ -70,6 +77,7 @@ of_commit() {
 		sed 's/:[0-9][0-9]* /: /' | sort >"$logs/kernel-doc.$1"
 }
 documentation() {
+	local rst
 	for rst in "$top"/Documentation/*/*.rst; do
 		PATH=/usr/bin:/bin rst2html --halt=2 "$rst" >/dev/null || return 1
 	done
@@ -84,6 +92,7 @@ tables_of_testing() {
 # Each expression of sed in a defect must change something. Without this test, only
 # check-selftest, which takes hours, would find a defect that has lost its line.
 defects_change_something() {
+	local defect
 	: >"$logs/stale"
 	for defect in "$top"/tests/defects/*; do
 		rsync -a --delete --exclude=/build --exclude=/.git "$top/" "$logs/defect/" &&
@@ -104,7 +113,7 @@ each_changes() {	# WORDS OF SED
 	[ "$1" = -i ] || { command sed "$@"; return; }
 	shift
 	[ "$1" = -e ] || set -- -e "$@"
-	files='' before=''
+	local files='' before='' word sums
 	for word in "$@"; do
 		if [ "$before" != -e ] && [ "$word" != -e ]; then
 			files="$files $word"
@@ -122,13 +131,6 @@ each_changes() {	# WORDS OF SED
 	done
 }
 
-# check_with 'PROGRAM...' NAME COMMAND...: a test, or a skip if one of these is not there
-check_with() {
-	with=$1
-	shift
-	! have "$with" "$1" || check "$@"
-}
-
 for file in $(patches_of all); do
 	check_with "$licences" "checkpatch --strict: ${file%.patch}" checkpatch "$file"
 done
@@ -137,6 +139,7 @@ check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
 check 'docs/testing.md lists all parts and all defects' tables_of_testing
 check 'SPDX in every file' spdx
+check 'the unit tests of scripts/ pass' unit_tests
 check 'each defect of check-selftest changes something' defects_change_something
 check_with shellcheck shellcheck shell_scripts
 check_with codespell codespell spelling
