@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # releases: git am -3 on Debian's other kernels: it applies, or conflicts only where known
 #
 # These are the newest of each linux-source-7.* in each suite, one for each version of
@@ -22,6 +22,7 @@ mkdir -p "$store"
 # fetched PACKAGE VERSION: see that the cache has it, as a git repository. Status 2 if it
 # cannot be downloaded. Another clone may have the same cache
 fetched() {
+	local out new
 	exec 7>"$store/lock"
 	flock 7
 	out=$store/$1_$2.git
@@ -39,36 +40,9 @@ fetched() {
 	mv .git "$out" && cd / && rm -rf "$new"
 }
 
-# places PATCH FILE: the hunks of PATCH in which FILE, as git am left it, has conflicts.
-# What git diff tells of a conflict has the lines of both sides; the second one is the
-# file as the patch has it, on its own base, so lines are those of the hunks' "+" ranges.
-places() {
-	sgit diff -- "$2" | awk -v file="$2" '
-		FILENAME != "-" && /^diff --git / { in_file = $0 == "diff --git a/" file " b/" file; next }
-		FILENAME != "-" {
-			if (in_file && /^@@ /) {
-				split($3, range, /[+,]/)
-				first[++hunks] = range[2]
-				last[hunks] = range[2] + (range[3] == "" ? 1 : range[3]) - 1
-				name[hunks] = $0
-				sub(/^@@ .* @@ */, "", name[hunks])
-			}
-			next
-		}
-		/^@@@ / { split($3, range, /[-,]/); line = range[2]; next }
-		/^\+\+=======/ { begin = line; next }
-		/^\+\+>>>>>>> / {
-			for (h = 1; h <= hunks; h++)
-				if (begin <= last[h] && line >= first[h] && !told[h]++)
-					print file ": hunk " h " of " hunks (name[h] == "" ? "" : ", " name[h])
-			next
-		}
-		/^(-|.-)/ ? /^.-/ : /^. / { line++ }' "$1" -
-}
-
 # A patch that does not apply: say where, and take its side there
 take_over() {	# PATCH
-	of=${1##*/}
+	local of="${1##*/}" unmerged file stage
 	of=$(echo "${of%.patch}" | sed 's/^[0-9]*-//')
 	unmerged=$(sgit diff --name-only --diff-filter=U)
 	if [ -z "$unmerged" ]; then
@@ -80,7 +54,8 @@ take_over() {	# PATCH
 		if ! sgit cat-file -e ":2:$file" 2>/dev/null; then
 			echo "$of: $file: is not there"
 		else
-			places "$1" "$file" | sed "s|^|$of: |"
+			sgit diff -- "$file" | "$top/scripts/series/parse.py" places "$1" "$file" |
+				sed "s|^|$of: |"
 			for stage in 1 2 3; do
 				sgit cat-file blob ":$stage:$file" >"$logs/stage.$stage" || : >"$logs/stage.$stage"
 			done
@@ -96,43 +71,44 @@ take_over() {	# PATCH
 	fi
 }
 
-# apply GIT: git am -3 of all series onto it; where it does not apply is in JOB.places
+# apply GIT: git am -3 of all series onto it. Prints where it does not apply
 sgit() { plain_git -C "$scratch" "$@"; }
 apply() {
-	scratch=$logs/neighbour
+	local scratch="$logs/neighbour" patch
 	rm -rf "$scratch" && plain_git init -q "$scratch" &&
 	printf '%s\n' "$1/objects" "$src/.git/objects" >"$scratch/.git/objects/info/alternates" &&
 	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
 	use_identity
 	for patch in $(patches_of all); do
 		sgit am -q -3 "$patches/$patch" >"$logs/am.out" 2>&1 || take_over "$patches/$patch" || return 1
-	done >"$logs/places"
+	done
 	[ "$(sgit rev-list --count HEAD)" -gt 1 ]
 }
 
 neighbour() {	# SUITE PACKAGE VERSION UPSTREAM
-	name="neighbour: $2 of $1"
+	local name="neighbour: $2 of $1" known="$hooks/releases/${2#linux-source-}" status=0
+	local known_places places difference
 	selected "$name" || return 0
-	known=$hooks/releases/${2#linux-source-}
 	case $4 in *rc*) known=$known-rc ;; esac
-	grep -v "^#" "$known" >"$logs/known" 2>/dev/null || : >"$logs/known"
+	known_places=$(grep -v '^#' "$known" 2>/dev/null || :)
 	say "$name"
-	status=0
 	(fetched "$2" "$3") >"$logs/neighbour.log" 2>&1 || status=$?
+	[ $status != 0 ] || places=$(apply "$store/$2_$3.git" 2>>"$logs/neighbour.log") || status=1
 	if [ $status = 2 ]; then
 		skip "$name" "$3 could not be downloaded"
-	elif [ $status != 0 ] || ! apply "$store/$2_$3.git" >>"$logs/neighbour.log" 2>&1; then
+	elif [ $status != 0 ]; then
 		fail "$name"
 		tail -n 5 "$logs/neighbour.log" | sed 's/^/# /'
-	elif [ ! -f "$known" ] && [ -s "$logs/places" ]; then
+	elif [ ! -f "$known" ] && [ "$places" ]; then
 		pass "$name has conflicts, and no list in ${hooks##*/}/releases yet"
-		sed "s|^|# $3 does not take |" "$logs/places"
-	elif ! diff "$logs/known" "$logs/places" >"$logs/neighbour.diff"; then
+		echo "$places" | sed "s|^|# $3 does not take |"
+	elif ! difference=$(same "$known_places" "$places"); then
 		fail "$name"
-		sed -n "s|^> |# $3 does not take |p; s|^< |# $3 takes |p" "$logs/neighbour.diff"
-	elif [ -s "$logs/known" ]; then
+		echo "$difference" |
+			sed -n "s|^> \\(.\\)|# $3 does not take \\1|p; s|^< \\(.\\)|# $3 takes \\1|p"
+	elif [ "$known_places" ]; then
 		pass "$name has only known conflicts"
-		sed "s|^|# $3 does not take |" "$logs/known"
+		echo "$known_places" | sed "s|^|# $3 does not take |"
 	else
 		pass "$name takes all patches"
 	fi
