@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # ftracetest: the kernel's own selftests of ftrace, with the series and without it
 #
 # All guests run the tests of the base, each folder in a guest of its own. "events on"
@@ -16,23 +16,14 @@ ftrace=$dir/src-base/tools/testing/selftests/ftrace
 # The one program of these tests
 gcc -O2 -static -o "$ftrace/poll" "$ftrace/poll.c"
 instance=/sys/kernel/tracing/instances/kept_on
+reader=$top/scripts/check/ftracetest.py
 tab=$(printf '\t')
 
-# tests_of FILE|FOLDER: in the order in which ftracetest runs them
-tests_of() {
-	(cd "$ftrace/test.d" && find "$1" -name '*.tc' | sort) >"$logs/ftrace.files"
-	cat "$logs/ftrace.files"
-	while read -r file; do
-		! grep -q '^#[[:space:]]*flags:.*instance' "$ftrace/test.d/$file" || echo "$file (instance)"
-	done <"$logs/ftrace.files"
-}
-
-# run_tests base|off|on JOB TIMES FILE|FOLDER...: JOB/results gets the result of each test
+# run_tests base|off|on JOB TIMES FILE|FOLDER...: status 2 if the guest did not end
 run_tests() {
-	kernel=ftracetest of=$src events=$1 job=$2 times=$3
+	local kernel=ftracetest of="$src" events="$1" job="$2" times="$3" ended=0
 	[ "$1" != base ] || kernel=ftracetest-base of=$dir/src-base
 	shift 3
-	ended=0
 	kernel_make "$of" "$kernel" -s modules_install INSTALL_MOD_PATH="$dir/$kernel/modules" &&
 	guest "$kernel" "$job" -c 4 <<END || ended=$?
 mkdir -p /lib/modules /tmp/logs
@@ -59,17 +50,6 @@ echo >$instance/trace
 /bin/true
 grep -oE ' (trap|pagefault)_[a-z]*: ' $instance/trace | sort | uniq -c >/job/last
 END
-	for out in "$job"/*.out; do
-		[ -f "$out" ] || continue
-		tests_of "$(cat "${out%.out}.test")" >"$logs/ftrace.tests"
-		awk 'NR == FNR { test[NR] = $0; next }
-			/^\[[0-9]+\].*\t\[[A-Z]+\]$/ {
-				n = substr($1, 2) + 0
-				sub(/.*\[/, "")
-				sub(/\]$/, "")
-				print test[n] "\t" $0
-			}' "$logs/ftrace.tests" "$out"
-	done >"$job/results"
 	[ "$events" = base ] || console_clean "$job/console.log" || return 1
 	[ $ended = 0 ] || return 2
 	[ "$events" != on ] || kept_on "$job"
@@ -77,6 +57,7 @@ END
 
 # They were on to the end, and had events all the time
 kept_on() {	# JOB
+	local event
 	cat "$1/enabled" "$1/count" "$1/last"
 	[ "$(sort -u "$1/enabled")" = 1 ] && [ "$(cat "$1/count")" -gt 1000 ] &&
 	for event in trap_entry trap_exit pagefault_entry pagefault_exit; do
@@ -84,94 +65,59 @@ kept_on() {	# JOB
 	done
 }
 
-# run_all base|off|on: in $logs/KIND.results, with "nothing" for tests that have no result
+# run_all base|off|on: $logs/KIND.results gets the result of each test
 run_all() {
-	status=0
-	: >"$logs/$1.got"
+	local folder job jobs='' ran status=0
 	for folder in $asked; do
+		job=$logs/ftrace.$1.$(echo "$folder" | tr / -)
 		ran=0
-		run_tests "$1" "$logs/ftrace.$1.$(echo "$folder" | tr / -)" 1 "$folder" || ran=$?
+		run_tests "$1" "$job" 1 "$folder" || ran=$?
 		if [ $ran = 2 ]; then
 			echo "the guest of $folder did not end, once more:"
-			ran=0
-			run_tests "$1" "$logs/ftrace.$1.$(echo "$folder" | tr / -).again" 1 "$folder" || ran=$?
+			job=$job.again ran=0
+			run_tests "$1" "$job" 1 "$folder" || ran=$?
 		fi
 		# That the base hangs is not the fault of the series
 		[ $ran = 0 ] || [ "$1" = base ] || status=1
-		cat "$job/results" >>"$logs/$1.got"
+		jobs="$jobs $job"
 	done
-	for folder in $asked; do
-		tests_of "$folder"
-	done | awk -F '\t' 'NR == FNR { got[$1] = $2; next }
-		{ print $1 "\t" ($1 in got ? got[$1] : "nothing") }' "$logs/$1.got" - |
-		sort >"$logs/$1.results"
-	cut -f 2 "$logs/$1.results" | sort | uniq -c
-	[ -s "$logs/$1.got" ] && return $status
+	# shellcheck disable=SC2086 # a list
+	"$reader" results "$ftrace/test.d" "$asked" $jobs >"$logs/$1.results" &&
+	cut -f 2 "$logs/$1.results" | sort | uniq -c && return $status
 }
 
 # verdicts off|on: a result for each test
 verdicts() {
-	join -t "$tab" "$logs/base.results" "$logs/$1.results" >"$logs/both"
-	alone=$(awk -F '\t' '$2 != $3 || $2 == "nothing" { sub(/ \(instance\)$/, "", $1); print $1 }' \
-		"$logs/both" | sort -u | tr '\n' ' ')
+	local alone verdict name said group="${ONLY:-ftracetest, events $1}"
+	alone=$("$reader" again "$logs/base.results" "$logs/$1.results")
 	: >"$logs/base.alone"
 	: >"$logs/$1.alone"
 	if [ "$alone" ]; then
 		# shellcheck disable=SC2086 # a list
 		run_tests base "$logs/ftrace.$1.alone.base" 3 $alone >"$logs/$1.alone.base.log" 2>&1 || true
-		group=${ONLY:-ftracetest, events $1}
 		# shellcheck disable=SC2086 # a list
 		check "ftracetest, events $1, some again" run_tests "$1" "$logs/ftrace.$1.alone" 3 $alone
-		group=''
-		cp "$logs/ftrace.$1.alone.base/results" "$logs/base.alone"
-		cp "$logs/ftrace.$1.alone/results" "$logs/$1.alone"
+		"$reader" results "$ftrace/test.d" "$alone" "$logs/ftrace.$1.alone.base" \
+			>"$logs/base.alone" || true
+		"$reader" results "$ftrace/test.d" "$alone" "$logs/ftrace.$1.alone" >"$logs/$1.alone" || true
 	fi
-	while IFS=$tab read -r test of_base result <&3; do
-		name="events $1: $test"
-		selected "$name" || continue
-		case $of_base:$result in
-		PASS:PASS | XFAIL:XFAIL)
-			pass "$name" ;;
-		FAIL:FAIL)
-			pass "$name ($result without the series, too)" ;;
-		"$result:$result")
-			if [ "$result" = nothing ]; then
-				judge "$1"
-			else
-				skip "$name" "$result without the series, too"
-			fi ;;
-		*)
-			judge "$1" ;;
-		esac
-	done 3<"$logs/both"
+	group=''
+	"$reader" verdicts "$logs/base.results" "$logs/$1.results" "$logs/base.alone" "$logs/$1.alone" |
+		while IFS=$tab read -r verdict name said; do
+			name="events $1: $name"
+			selected "$name" || continue
+			case $verdict in
+			skip)	skip "$name" "$said" ;;
+			*)	"$verdict" "$name"
+				[ ! "$said" ] || echo "# $said" ;;
+			esac
+		done
 }
 
-# Judge a test that ran alone as well: it must have no new result
-judge() {	# off|on
-	awk -F '\t' -v t="$test" '$1 == t { print $2 }' "$logs/$1.alone" >"$logs/here"
-	awk -F '\t' -v t="$test" '$1 == t { print $2 }' "$logs/base.alone" >"$logs/there"
-	said="$result, and alone: $(tr '\n' ' ' <"$logs/here")(without the series $of_base, and alone: $(tr '\n' ' ' <"$logs/there" | sed 's/ $//'))"
-	alone_here=$(wc -l <"$logs/here")
-	[ "$result" = nothing ] || echo "$result" >>"$logs/here"
-	[ "$of_base" = nothing ] || echo "$of_base" >>"$logs/there"
-	most=$(sort "$logs/there" | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
-	if [ "$alone_here" = 3 ] && [ "$most" ] &&
-	   [ $((2 * $(grep -cx "$most" "$logs/here"))) -ge "$(wc -l <"$logs/here")" ] &&
-	   ! grep -vxFf "$logs/there" "$logs/here" >"$logs/new"; then
-		varies=''
-		[ "$(sort -u "$logs/there" | wc -l)" = 1 ] || varies=' (varies without the series, too)'
-		pass "$name$varies"
-	else
-		fail "$name"
-	fi
-	echo "# $said"
-}
-
-tests_of . | sed -n 's|^\./||; s/.*/events off: &\nevents on: &/p' >"$logs/ftrace.names"
-printf '%s\n' 'ftracetest without the series' 'ftracetest, events off' 'ftracetest, events on' \
-	>>"$logs/ftrace.names"
-only=${ONLY:-} awk '{ o = ENVIRON["only"]; if (substr($0, 1, length(o)) == o) found = 1 }
-	END { exit !found }' "$logs/ftrace.names" ||
+{
+	"$reader" tests "$ftrace/test.d" . | sed 's/.*/events off: &\nevents on: &/'
+	printf '%s\n' 'ftracetest without the series' 'ftracetest, events off' 'ftracetest, events on'
+} | only=${ONLY:-} awk 'index($0, ENVIRON["only"]) == 1 { found = 1 } END { exit !found }' ||
 	{ fail 'ftracetest: ONLY names a test'; echo "# ONLY='$ONLY'"; exit; }
 
 # ONLY may ask for a test or a folder, with the events off or on: the guests of these are
@@ -194,6 +140,7 @@ for events_are in off on; do
 	esac
 	group=${ONLY:-}
 	check "ftracetest, events $events_are" run_all $events_are
+	# shellcheck disable=SC2034 # for selected()
 	group=''
 	verdicts $events_are
 done
