@@ -122,10 +122,9 @@ bench_of_series() {
 		{ echo 'the series has changed since: make bench'; return 1; }
 }
 figures_of_bench() {
-	local quote="$top/scripts/series/quote-results" rst figure rows
-	"$quote" --readme | diff "$top/README.md" - || return 1
-	for rst in "$top"/Documentation/*/*.rst; do
-		"$quote" --rst "$rst" | diff "$rst" - || return 1
+	local quote="$top/scripts/series/quote-results" document rst figure rows
+	for document in "$top/README.md" "$top"/Documentation/*/*.rst; do
+		"$quote" --quote "$document" | diff "$document" - || return 1
 	done
 	for figure in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
 		if ! grep -qF -e "<!--=$figure-->" "$top/README.md" ||
@@ -137,7 +136,7 @@ figures_of_bench() {
 	# Each row has its price: with other prices, each row is another one
 	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/results.tsv" >"$logs/other.tsv"
 	rows=$(for rst in "$top"/Documentation/*/*.rst; do
-		RESULTS=$logs/other.tsv "$quote" --rst "$rst" | diff "$rst" - | sed -n "s|^>|${rst##*/}:|p"
+		RESULTS=$logs/other.tsv "$quote" --quote "$rst" | diff "$rst" - | sed -n "s|^>|${rst##*/}:|p"
 	done)
 	echo "$rows"
 	echo "$rows" | grep -q '^events-trap.rst:' && [ "$(echo "$rows" | wc -l)" = 4 ]
