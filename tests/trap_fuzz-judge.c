@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* trap_fuzz: the state before and after, and whether events and traps agree */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +10,10 @@
 
 #include "trap_fuzz.h"
 
-/*
- * Settings, which a round changes and restores
- */
+#define CHECK_TRAPS	1000
+#define PROBED_TRAPS	100
+
+/* Settings, which a round changes and restores */
 static struct setting {
 	const char *dir, *file, *value;	/* for the fuzz, if not NULL */
 	char *old;
@@ -52,64 +51,47 @@ static void restore_settings(void)
 			put(settings[i].dir, settings[i].file, "%s", settings[i].old);
 }
 
-/* The state of tracing, as text: name of a file, and what is in it */
+/* The state of tracing, as lines of a file's name and what is in it */
 char *state(void)
 {
 	static const char * const files[] = {
+		"events/*/trap_*/[eft][nir]*", "events/*/page*/[eft][nir]*",
+		"events/trap/[ef]*", "events/pagefault/[ef]*", "events/exceptions/[ef]*",
 		"current_tracer", "tracing_on", "trace_options", "trace_clock", "tracing_cpumask",
 		"buffer_size_kb", "set_event", "set_event_pid", "set_ftrace_filter",
 		"set_ftrace_notrace", "set_graph_function", "enabled_functions", "dynamic_events",
 		"kprobe_events", "uprobe_events", "synthetic_events",
-		"events/trap/enable", "events/trap/filter", "events/pagefault/enable",
-		"events/pagefault/filter", "events/exceptions/enable", "events/exceptions/filter",
+		"/sys/kernel/debug/kprobes/list",
 	};
-	static const char * const of_event[] = { "enable", "filter", "trigger" };
-	char file[96], *text = NULL, *contents;
-	struct dirent *d;
-	size_t size = 0;
+	char command[2048] = "exec 2>&1; cd " TRACING "; ls instances; grep -a ''";
+	size_t size = 0, n = strlen(command);
+	char *text = NULL;
 	FILE *f;
-	DIR *dir;
 
-	f = open_memstream(&text, &size);
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		contents = get(TRACING, files[i]);
-		fprintf(f, "%s: %s\n", files[i], contents ? contents : "none");
-		free(contents);
-	}
-	for (size_t i = 0; i < EVENTS * ARRAY_SIZE(of_event); i++) {
-		snprintf(file, sizeof(file), "events/%s/%s", events[i / ARRAY_SIZE(of_event)],
-			 of_event[i % ARRAY_SIZE(of_event)]);
-		contents = get(TRACING, file);
-		fprintf(f, "%s: %s\n", file, contents ? contents : "none");
-		free(contents);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-		contents = get(settings[i].dir, settings[i].file);
-		fprintf(f, "%s: %s\n", settings[i].file, contents ? contents : "none");
-		free(contents);
-	}
-	contents = get("/sys/kernel/debug/kprobes", "list");
-	fprintf(f, "kprobes: %s\n", contents ? contents : "none");
-	free(contents);
-	dir = opendir(TRACING "/instances");
-	while (dir && (d = readdir(dir)))
-		fprintf(f, "instance %s\n", d->d_name);
-	if (dir)
-		closedir(dir);
-	fclose(f);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		n += snprintf(command + n, sizeof(command) - n, " %s", files[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
+		n += snprintf(command + n, sizeof(command) - n, " %s/%s", settings[i].dir,
+			      settings[i].file);
+	f = popen(command, "r");
+	if (!f || getdelim(&text, &size, '\0', f) < 0)
+		ksft_exit_fail_msg("tracing cannot be read\n");
+	pclose(f);
 	return text;
 }
 
-/* Whether two states are the same; else the first line that is not */
+/* Whether two states are the same; else tell the first line that is not */
 bool same_state(const char *before, const char *after, bool tell)
 {
+	size_t line = 0;
+
 	if (!strcmp(before, after))
 		return true;
-	while (tell && *before && strcspn(before, "\n") == strcspn(after, "\n") &&
-	       !strncmp(before, after, strcspn(before, "\n") + 1)) {
-		before += strcspn(before, "\n") + 1;
-		after += strcspn(after, "\n") + 1;
-	}
+	for (size_t i = 0; before[i] == after[i]; i++)
+		if (before[i] == '\n')
+			line = i + 1;
+	before += line;
+	after += line;
 	if (tell)
 		ksft_print_msg("it was '%.*s', it is '%.*s'\n", (int)strcspn(before, "\n"), before,
 			       (int)strcspn(after, "\n"), after);
@@ -140,9 +122,9 @@ static void switch_off(const char *dir)
 	char file[64];
 
 	put(dir, "current_tracer", "nop");
-	for (size_t i = 0; i < EVENTS; i++)
+	for (int i = 0; events[i]; i++)
 		remove_triggers(dir, events[i]);
-	for (size_t i = 0; i < GROUPS; i++) {
+	for (int i = 0; groups[i]; i++) {
 		snprintf(file, sizeof(file), "events/%s/enable", groups[i]);
 		put(dir, file, "0");
 		snprintf(file, sizeof(file), "events/%s/filter", groups[i]);
@@ -159,17 +141,14 @@ static void switch_off(const char *dir)
 void switch_all_off(void)
 {
 	bool busy = true;
-	char path[128];
 
 	for (int round = 0; round < 3 && busy; round++) {
 		busy = false;
-		switch_off(TRACING);
-		for (unsigned int i = 1; i <= INSTANCES; i++) {
-			instance_path(i, path, sizeof(path));
-			if (access(path, F_OK))
+		for (int i = 0; i <= INSTANCES; i++) {
+			if (access(instances[i], F_OK))
 				continue;
-			switch_off(path);
-			busy |= rmdir(path);
+			switch_off(instances[i]);
+			busy |= i && rmdir(instances[i]);
 		}
 		busy |= append(TRACING, "dynamic_events", "-:" NAME "_e/\n") == -EBUSY;
 		busy |= append(TRACING, "dynamic_events", "-:" NAME "/\n") == -EBUSY;
@@ -180,7 +159,8 @@ void switch_all_off(void)
 /*
  * The histograms that have to agree with what was raised
  */
-const char *watch;
+const char *check_instance, *watch;
+static unsigned long suppressed_before;
 
 #define UNTRACED	" || vector == 14 || vector == 18"
 
@@ -193,10 +173,22 @@ static const struct {
 	{ "pagefault/pagefault_exit", "signo,si_code,user_mode:vals=outcome", "" },
 };
 
-void watch_begin(void)
+/* Before a round; @watched_round: and switch on the histograms */
+void begin_count(bool watched_round)
 {
 	static char path[128];
 	char file[64];
+
+	for (int i = 0; i < THREADS; i++) {
+		struct thread *t = &shared->threads[i];
+
+		memset(t->raised, 0, sizeof(t->raised));
+		memset(t->signals, 0, sizeof(t->signals));
+	}
+	suppressed_before = suppressed();
+	shared->tracer_probed = false;
+	if (!watched_round)
+		return;
 
 	snprintf(path, sizeof(path), TRACING "/instances/" NAME ".%d.watch", main_pid);
 	if (mkdir(path, 0755))
@@ -256,24 +248,6 @@ static bool read_hist(size_t i, unsigned long counts[2][VECTORS])
 	return whole;
 }
 
-static unsigned long all_raised(bool user, unsigned int vector)
-{
-	unsigned long sum = 0;
-
-	for (int i = 0; i < THREADS; i++)
-		sum += shared->threads[i].raised[user][vector];
-	return sum;
-}
-
-static unsigned long all_signals(size_t signal)
-{
-	unsigned long sum = 0;
-
-	for (int i = 0; i < THREADS; i++)
-		sum += shared->threads[i].signals[signal];
-	return sum;
-}
-
 /* Others, like kprobes, uprobes and the monitor, raise these as well */
 static bool raised_by_others(unsigned int vector)
 {
@@ -284,21 +258,6 @@ static bool raised_by_others(unsigned int vector)
 static bool untraced(unsigned int vector)
 {
 	return vector == PF || vector == MC;
-}
-
-/* The numbers at the beginning of the round */
-static unsigned long raised_before[2][VECTORS], signals_before[FAULT_SIGNALS];
-static unsigned long suppressed_before;
-
-void remember_raised(void)
-{
-	for (unsigned int vector = 0; vector < VECTORS; vector++)
-		for (int user = 0; user < 2; user++)
-			raised_before[user][vector] = all_raised(user, vector);
-	for (size_t i = 0; i < FAULT_SIGNALS; i++)
-		signals_before[i] = all_signals(i);
-	suppressed_before = suppressed();
-	shared->tracer_probed = false;
 }
 
 /*
@@ -318,82 +277,81 @@ static bool paired(unsigned long entries, unsigned long exits, bool of_kprobe)
 	return true;
 }
 
+static bool agree(bool good, const char *what, int n, int also, unsigned long raised,
+		  unsigned long entries, unsigned long exits)
+{
+	if (!good)
+		ksft_print_msg("%s %d, %d: %lu raised, %lu entries, %lu exits\n", what, n, also,
+			       raised, entries, exits);
+	return good;
+}
+
 /* All that the histograms say of the round that was; how many traps they agree on */
 bool watch_agrees(unsigned long *agreed)
 {
-	unsigned long counts[ARRAY_SIZE(watched)][2][VECTORS], signals = 0;
+	unsigned long counts[ARRAY_SIZE(watched)][2][VECTORS];
+	unsigned long raised[2][VECTORS] = { 0 }, signals[FAULT_SIGNALS] = { 0 };
+	unsigned long all_signals = 0;
 	bool good = true;
 
-	for (size_t i = 0; i < FAULT_SIGNALS; i++)
-		signals += all_signals(i) - signals_before[i];
+	for (int i = 0; i < THREADS; i++) {
+		const struct thread *t = &shared->threads[i];
+
+		for (int n = 0; n < 2 * VECTORS; n++)
+			raised[n / VECTORS][n % VECTORS] += t->raised[n / VECTORS][n % VECTORS];
+		for (int n = 0; n < FAULT_SIGNALS; n++) {
+			signals[n] += t->signals[n];
+			all_signals += t->signals[n];
+		}
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(watched); i++) {
 		if (read_hist(i, counts[i]))
 			continue;
 		ksft_print_msg("the histogram of %s is not whole\n", watched[i].event);
 		good = false;
 	}
-	for (unsigned int vector = 0; vector < VECTORS; vector++) {
-		for (int user = 0; user < 2; user++) {
-			unsigned long raised = untraced(vector) ? 0 : all_raised(user, vector) -
-					       raised_before[user][vector];
-			unsigned long entry = counts[0][user][vector];
-			unsigned long exit = counts[1][user][vector];
-
-			if (paired(entry, exit, !user && vector == BP) &&
-			    (raised_by_others(vector) ? entry >= raised : entry == raised)) {
-				*agreed += exit;
-				continue;
-			}
-			ksft_print_msg("vector %u of %s mode: %lu raised, %lu entries, %lu exits\n",
-				       vector, user ? "user" : "kernel", raised, entry, exit);
-			good = false;
-		}
-	}
 	for (int user = 0; user < 2; user++) {
 		unsigned long entries = counts[2][user][0], exits = 0;
 		/* Some pages are there already when they are touched */
-		unsigned long least = user ? signals : all_raised(0, PF) - raised_before[0][PF];
+		unsigned long least = user ? all_signals : raised[0][PF];
 
-		for (unsigned int i = 0; i < VECTORS; i++)
-			exits += counts[3][user][i];
-		if (entries == exits && entries >= least) {
-			*agreed += exits;
-			continue;
+		for (int vector = 0; vector < VECTORS; vector++) {
+			unsigned long all = untraced(vector) ? 0 : raised[user][vector];
+			unsigned long entry = counts[0][user][vector];
+			unsigned long exit = counts[1][user][vector];
+
+			good &= agree(paired(entry, exit, !user && vector == BP) &&
+				      (raised_by_others(vector) ? entry >= all : entry == all),
+				      "vector, user", vector, user, all, entry, exit);
+			*agreed += exit;
+			exits += counts[3][user][vector];
 		}
-		ksft_print_msg("page faults of %s mode: %lu at least, %lu entries, %lu exits\n",
-			       user ? "user" : "kernel", least, entries, exits);
-		good = false;
+		good &= agree(entries == exits && entries >= least, "page faults, user", PF, user,
+			      least, entries, exits);
+		*agreed += exits;
 	}
-	for (size_t i = 0; i < FAULT_SIGNALS; i++) {
-		unsigned long raised = all_signals(i) - signals_before[i];
+	for (int i = 0; i < FAULT_SIGNALS; i++) {
 		unsigned long exits = counts[3][0][i] + counts[3][1][i];
 
-		if (exits == raised)
-			continue;
-		ksft_print_msg("signal %d, code %d: %lu raised, %lu exits\n",
-			       fault_signals[i].signo, fault_signals[i].si_code, raised, exits);
-		good = false;
+		good &= agree(exits == signals[i], "signal, code", fault_signals[i].signo,
+			      fault_signals[i].si_code, signals[i], exits, exits);
 	}
 	return good;
 }
 
-/*
- * A known number of traps, on all CPUs, after all is switched off
- */
-bool counts_exactly(void)
+/* A known number of #UD, on all CPUs, after all is switched off: each has its two events */
+static bool counts_ud(int traps, const char *also)
 {
-	int entries = 0, exits = 0, signals = 0, others = 0;
-	char filter[64];
+	int signals = 0, entries = 0, exits = 0, others = 0;
+	const struct user_trap *t = find_user_trap(UD);
+	char filter[96];
 	struct event e;
 	FILE *f;
-	const struct user_trap *t;
 
-	t = find_user_trap(UD);
-	snprintf(filter, sizeof(filter), "common_pid == %d && vector == %u", getpid(), UD);
+	snprintf(filter, sizeof(filter), "common_pid == %d && %s", getpid(), also);
 	trace_on(check_instance, filter);
-	for (int i = 0; i < CHECK_TRAPS; i++) {
-		if (i * cpus() / CHECK_TRAPS != (i - 1) * cpus() / CHECK_TRAPS || !i)
-			pin(i * cpus() / CHECK_TRAPS);
+	for (int i = 0; i < traps; i++) {
+		pin(i * cpus() / traps);
 		signals += raise_user_trap(t, NULL) == 1;
 	}
 	/* The threads of the next round inherit it */
@@ -407,44 +365,31 @@ bool counts_exactly(void)
 			others++;
 	}
 	fclose(f);
-	if (signals == CHECK_TRAPS && entries == CHECK_TRAPS && exits == CHECK_TRAPS && !others)
+	if (signals == traps && entries == traps && exits == traps && !others)
 		return true;
-	ksft_print_msg("%d #UD: %d signals, %d entries, %d exits, %d others\n", CHECK_TRAPS,
-		       signals, entries, exits, others);
+	ksft_print_msg("%d #UD: %d signals, %d entries, %d exits, %d others\n", traps, signals,
+		       entries, exits, others);
 	return false;
+}
+
+bool counts_exactly(void)
+{
+	return counts_ud(CHECK_TRAPS, "vector == 6");
 }
 
 /* A probe raises #DE at each event of a #UD: not traced, and counted twice */
 bool guards(unsigned long *counted)
 {
-	int nested = 0, entries = 0, fd;
-	unsigned long before;
-	char filter[64];
-	struct event e;
-	FILE *f;
-	const struct user_trap *t;
+	const unsigned long before = suppressed();
+	int fd = attach_probe("0");
+	bool good;
 
-	t = find_user_trap(UD);
-	fd = open(PROBE_FILE, O_WRONLY);
 	must(fd < 0 ? -errno : 0, PROBE_FILE);
-	snprintf(filter, sizeof(filter), "common_pid == %d", getpid());
-	before = suppressed();
-	trace_on(check_instance, filter);
-	must(write(fd, "0", 1) == 1 ? 0 : -errno, PROBE_FILE);
-	for (int i = 0; i < PROBED_TRAPS; i++)
-		raise_user_trap(t, NULL);
+	good = counts_ud(PROBED_TRAPS, "vector != 1 && vector != 2 && vector != 3");
 	close(fd);
-	trace_off(check_instance);
 	*counted = suppressed() - before;
-	f = open_trace(check_instance, -1);
-	while (next_event(f, &e)) {
-		nested += e.vector == DE || untraced(e.vector);
-		entries += e.vector == UD && e.user && !e.exit;
-	}
-	fclose(f);
-	if (!nested && entries == PROBED_TRAPS && *counted >= 4 * PROBED_TRAPS)
-		return true;
-	ksft_print_msg("%d traps with a probe: %d entries, %d nested, %lu suppressed\n",
-		       PROBED_TRAPS, entries, nested, *counted);
+	if (*counted >= 4 * PROBED_TRAPS)
+		return good;
+	ksft_print_msg("%lu suppressed of %d traps with a probe\n", *counted, PROBED_TRAPS);
 	return false;
 }

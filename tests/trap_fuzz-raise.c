@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * trap_fuzz: the raisers, each of which returns 0, or a negative error if this machine
- * cannot do it
- */
+/* trap_fuzz: the raisers */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -21,16 +18,34 @@
 
 #include "trap_fuzz.h"
 
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL	102
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE	23
+#endif
+#ifndef SEGV_PKUERR
+#define SEGV_PKUERR		4
+#endif
+
+/* Limits for what costs something: a warning on the console, a page */
+#define MAX_WARNINGS	8
+#define MAX_POISON	24
+
+#define HUGE_SIZE	(4UL << 20)
+
 int uffd = -1, file = -1;
 char *shared_pages;
-char exe[128];
-unsigned long probed_at;
-__u64 tracer_function;
-bool have_nx, have_vsyscall;
-static pthread_mutex_t probe_mutex = PTHREAD_MUTEX_INITIALIZER;
+__u64 kernel_text, tracer_function;
 /* Nothing changes what functions there are for a tracer while one is on */
 pthread_mutex_t tracer_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t probe_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+const struct fault_signal fault_signals[FAULT_SIGNALS] = {
+	{ SIGBUS, BUS_ADRERR }, { SIGSEGV, SEGV_MAPERR }, { SIGSEGV, SEGV_ACCERR },
+	{ SIGSEGV, SEGV_PKUERR },
+};
 
 /* Its index, or FAULT_SIGNALS if it is of no page fault */
 size_t fault_signal(int signo, int si_code)
@@ -43,12 +58,15 @@ size_t fault_signal(int signo, int si_code)
 	return i;
 }
 
-static void count_signal(struct thread *me)
+/* Raise a trap, and count its signal: how many, or as a negative number which */
+static int raise_and_count(struct thread *me, const struct user_trap *t, void *arg)
 {
+	int n = raise_user_trap(t, arg);
 	size_t i = fault_signal(trap_info.si_signo, trap_info.si_code);
 
-	if (i < FAULT_SIGNALS)
+	if (n == 1 && t->vector == PF && i < FAULT_SIGNALS)
 		me->signals[i]++;
+	return n;
 }
 
 /*
@@ -57,12 +75,10 @@ static void count_signal(struct thread *me)
  */
 static int raise_one(struct thread *me, const struct user_trap *t, void *arg)
 {
-	int n = raise_user_trap(t, arg);
+	int n = raise_and_count(me, t, arg);
 
 	if (!n && t->optional)
 		return -EOPNOTSUPP;
-	if (n == 1 && t->vector == PF)
-		count_signal(me);
 	if (n == (t->signal ? 1 : 0)) {
 		me->raised[1][t->vector]++;
 		return 0;
@@ -75,26 +91,32 @@ static int raise_one(struct thread *me, const struct user_trap *t, void *arg)
 	return -EIO;
 }
 
-static const struct user_trap *any_user_trap(struct thread *me)
+static int raise_some(struct thread *me, const struct user_trap *t, void *arg, unsigned int times)
 {
-	unsigned int n = draw(me, nr_user_traps + 1);
+	int ret = 0;
 
-	if (n < nr_user_traps)
-		return &user_traps[n];
-#ifdef __x86_64__
-	return &bound_trap;
-#else
-	return find_user_trap(BP);
-#endif
+	while (times-- && !ret)
+		ret = raise_one(me, t, arg);
+	return ret;
 }
 
-int raise_user(struct thread *me)
+/* once_more - Count one more, and say whether that is within the limit */
+static bool once_more(unsigned long *count, unsigned long limit)
 {
-	const struct user_trap *t = any_user_trap(me);
-	const unsigned int times = 1 + draw(me, MAX_PAGES);
+	return __atomic_fetch_add(count, 1, __ATOMIC_RELAXED) < limit;
+}
+
+static int raise_user(struct thread *me)
+{
+	const unsigned int n = draw(me, nr_user_traps + 1), times = 1 + draw(me, MAX_PAGES);
+#ifdef __x86_64__
+	const struct user_trap *t = n < nr_user_traps ? &user_traps[n] : &bound_trap;
+#else
+	const struct user_trap *t = n < nr_user_traps ? &user_traps[n] : find_user_trap(BP);
+#endif
 	unsigned long watched = 0;
-	int watch = -1, ret = 0;
-	char *pages;
+	int watch = -1, ret;
+	char *page;
 
 	note(me, "raise user %s, %s, %u times", t->name, t->what, times);
 	if (cannot_raise(t))
@@ -104,57 +126,51 @@ int raise_user(struct thread *me)
 		if (watch < 0)
 			return -errno;
 	}
-	pages = new_pages(page_size);
-	for (unsigned int i = 0; i < times && !ret; i++) {
-		void *arg = NULL;
-
-		if (t->argument == OLD_PAGE)
-			arg = memset(pages, 1, 1);
-		else if (t->argument == WATCHED)
-			arg = &watched;
-		ret = raise_one(me, t, arg);
-	}
-	munmap(pages, page_size);
+	page = new_pages(page_size);
+	*page = 1;
+	ret = raise_some(me, t, t->argument == OLD_PAGE ? page :
+			 t->argument == WATCHED ? (void *)&watched : NULL, times);
+	munmap(page, page_size);
 	if (watch >= 0)
 		close(watch);
 	return ret;
 }
 
 /* A stack walk faults there */
-int raise_in_frame(struct thread *me)
+static int raise_in_frame(struct thread *me)
 {
 	static const struct user_trap bp = {
 		BP, 0, "#BP", "int3", raise_bp_in_frame, SIGTRAP
 	};
 	const unsigned int times = 1 + draw(me, MAX_PAGES);
-	char *pages;
+	char *page;
+	int ret;
 
 	note(me, "raise user #BP with a frame that is not there, %u times", times);
-	pages = new_pages(page_size);
-	for (unsigned int i = 0; i < times && !raise_one(me, &bp, pages); i++)
-		;
-	munmap(pages, page_size);
-	return 0;
+	page = new_pages(page_size);
+	ret = raise_some(me, &bp, page, times);
+	munmap(page, page_size);
+	return ret;
 }
 
 /* The same many times, as fast as it goes */
-int raise_burst(struct thread *me)
+static int raise_burst(struct thread *me)
 {
 	static const unsigned int vectors[] = { 0, 3, 6, 13 };
 	const unsigned int vector = vectors[draw(me, ARRAY_SIZE(vectors))];
 	const unsigned int times = 10 + draw(me, 50);
-	const struct user_trap *t;
 
 	note(me, "raise user vector %u, %u times", vector, times);
-	t = find_user_trap(vector);
-	for (unsigned int i = 0; i < times && !raise_one(me, t, NULL); i++)
-		;
-	return 0;
+	return raise_some(me, find_user_trap(vector), NULL, times);
 }
 
 static const struct access {
 	const char *what;
-	enum memory memory;
+	enum memory {
+		ANONYMOUS, ZERO_PAGE, READ_ONLY, NO_ACCESS, NOT_EXECUTABLE, UNMAPPED, GUARD,
+		KERNEL, PROTECTION_KEY, SHARED_FILE, PRIVATE_FILE, DISK_FILE, BEYOND_END,
+		SHARED_MEMORY, HUGE, THP, HELD,
+	} memory;
 	void (*raise)(void *arg);
 	int signal, code;
 } accesses[] = {
@@ -182,17 +198,6 @@ static const struct access {
 	{ "write that is held", HELD, raise_write },
 };
 
-#define HUGE_SIZE	(4UL << 20)
-
-/* An address that we cannot map: of the kernel, or below mmap_min_addr */
-static char *not_ours(enum memory memory)
-{
-	if (memory == UNMAPPED)
-		return (char *)16;
-	return kernel_text == (unsigned long)kernel_text ?
-	       (char *)(unsigned long)kernel_text : NULL;
-}
-
 /* Turn a mapping into what @memory says; false if this cannot be done */
 static bool prepare_memory(enum memory memory, char *p, size_t size, int *pkey)
 {
@@ -210,7 +215,7 @@ static bool prepare_memory(enum memory memory, char *p, size_t size, int *pkey)
 	case NO_ACCESS:
 		return !mprotect(p, size, PROT_NONE);
 	case NOT_EXECUTABLE:
-		return have_nx;
+		return kernel_of_64_bit();
 	case GUARD:
 		return !madvise(p, size, MADV_GUARD_INSTALL);
 	case PROTECTION_KEY:
@@ -218,6 +223,8 @@ static bool prepare_memory(enum memory memory, char *p, size_t size, int *pkey)
 		*pkey = syscall(SYS_pkey_alloc, 0, 1 /* PKEY_DISABLE_ACCESS */);
 		return *pkey >= 0 && !syscall(SYS_pkey_mprotect, p, size,
 					      PROT_READ | PROT_WRITE, *pkey);
+	case THP:
+		return !madvise(p, size, MADV_HUGEPAGE);
 	case HELD:
 		return uffd >= 0 && !ioctl(uffd, UFFDIO_REGISTER, &reg);
 	default:
@@ -227,46 +234,40 @@ static bool prepare_memory(enum memory memory, char *p, size_t size, int *pkey)
 
 static char *map_memory(enum memory memory, size_t size, int *pkey)
 {
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS, fd = -1;
-	off_t offset = 0;
+	const bool of_file = memory >= SHARED_FILE && memory <= BEYOND_END;
+	const int flags = (memory == SHARED_FILE || memory == SHARED_MEMORY ? MAP_SHARED :
+			   MAP_PRIVATE) | (of_file ? 0 : MAP_ANONYMOUS) |
+			  (memory == HUGE ? MAP_HUGETLB : 0);
 	char *p;
 
-	if (memory == UNMAPPED || memory == KERNEL)
-		return not_ours(memory);
-	if (memory == SHARED_FILE || memory == PRIVATE_FILE || memory == DISK_FILE ||
-	    memory == BEYOND_END) {
-		fd = file;
-		if (fd < 0)
-			return NULL;
-		flags = memory == SHARED_FILE ? MAP_SHARED : MAP_PRIVATE;
-		offset = memory == BEYOND_END ? MAX_PAGES * page_size : 0;
-	} else if (memory == SHARED_MEMORY) {
-		flags = MAP_SHARED | MAP_ANONYMOUS;
-	} else if (memory == HUGE) {
-		flags |= MAP_HUGETLB;
-	}
+	/* Addresses that we cannot map: below mmap_min_addr, or of the kernel */
+	if (memory == UNMAPPED)
+		return (char *)16;
+	if (memory == KERNEL)
+		return kernel_text == (uintptr_t)kernel_text ? (char *)(uintptr_t)kernel_text :
+		       NULL;
 	if (memory == DISK_FILE) {
-		fsync(fd);
-		posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+		fsync(file);
+		posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
 	}
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, fd, offset);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, of_file ? file : -1,
+		 memory == BEYOND_END ? MAX_PAGES * page_size : 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	if (memory != HUGE)
-		madvise(p, size, memory == THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	if (!prepare_memory(memory, p, size, pkey)) {
-		munmap(p, size);
-		return NULL;
-	}
-	return p;
+		madvise(p, size, MADV_NOHUGEPAGE);
+	if (prepare_memory(memory, p, size, pkey))
+		return p;
+	munmap(p, size);
+	return NULL;
 }
 
-int raise_access(struct thread *me)
+static int raise_access(struct thread *me)
 {
 	const struct access *a = &accesses[draw(me, ARRAY_SIZE(accesses))];
 	const unsigned int times = 1 + draw(me, MAX_PAGES);
-	const bool huge = a->memory == HUGE || a->memory == THP;
-	const size_t size = huge ? HUGE_SIZE : MAX_PAGES * (size_t)page_size;
+	const size_t size = a->memory == HUGE || a->memory == THP ? HUGE_SIZE :
+			    MAX_PAGES * (size_t)page_size;
 	struct user_trap t = { .vector = PF, .raise = a->raise, .signal = a->signal };
 	int pkey = -1;
 	char *p;
@@ -290,85 +291,80 @@ int raise_access(struct thread *me)
 }
 
 /* A system call with a pointer to nowhere, or to memory without a page yet */
-int raise_in_syscall(struct thread *me)
+static int raise_in_syscall(struct thread *me)
 {
 	const bool bad = draw(me, 2);
 	char *pages;
 
 	note(me, "system call with a %s pointer", bad ? "bad" : "good");
 	pages = new_pages(2 * page_size);
-	if (bad)
-		munmap(pages, 2 * page_size);
 	if (!uname((struct utsname *)(bad ? (char *)16 : pages)) == bad)
 		wrong(me, "uname(): %s", strerror(errno));
-	if (!bad)
-		munmap(pages, 2 * page_size);
+	munmap(pages, 2 * page_size);
 	return 0;
 }
 
-int without_trap(struct thread *me)
+static int without_trap(struct thread *me)
 {
 	const bool bad = draw(me, 2);
-	struct iovec remote = { (void *)16, 1 };
-	char byte, *pages = NULL;
-	struct iovec local = { &byte, 1 };
+	struct iovec remote, local;
+	char byte, *page;
 	ssize_t n;
 
 	note(me, "process_vm_readv() of %s page", bad ? "no" : "a new");
-	if (!bad) {
-		pages = new_pages(page_size);
-		remote.iov_base = pages;
-	}
+	page = new_pages(page_size);
+	local = (struct iovec){ &byte, 1 };
+	remote = (struct iovec){ bad ? (char *)16 : page, 1 };
 	n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 	if (n != (bad ? -1 : 1))
 		wrong(me, "%zd: %s", n, strerror(errno));
-	if (!bad)
-		munmap(pages, page_size);
+	munmap(page, page_size);
 	return 0;
 }
 
-/* Vectors that the module raises in kernel mode */
-int raise_kernel(struct thread *me)
+/* By the module; -ENOENT without it */
+static int raise_by_module(struct thread *me, unsigned int vector, unsigned int times)
+{
+	int ret = 0;
+
+	while (times-- && !ret) {
+		ret = raise_in_kernel(vector);
+		me->raised[0][vector] += !ret;
+		if (ret && ret != -ENOENT)
+			wrong(me, "vector %u: %s", vector, strerror(-ret));
+	}
+	return ret;
+}
+
+static int raise_kernel(struct thread *me)
 {
 	static const unsigned int vectors[] = {
 		0, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19
 	};
 	const unsigned int vector = vectors[draw(me, ARRAY_SIZE(vectors))];
 	const unsigned int times = 1 + draw(me, 8);
-	int ret = 0;
 
 	note(me, "raise kernel vector %u, %u times", vector, times);
-	for (unsigned int i = 0; i < times && !ret; i++) {
-		ret = raise_in_kernel(vector);
-		if (!ret)
-			me->raised[0][vector]++;
-		else if (ret != -ENOENT)
-			wrong(me, "vector %u: %s", vector, strerror(-ret));
-	}
-	return ret;
+	return raise_by_module(me, vector, times);
 }
 
-int raise_warning(struct thread *me)
+static int raise_warning(struct thread *me)
 {
 	const unsigned int vector = draw(me, 2) ? CP : NM;
-	int ret;
 
 	note(me, "raise kernel vector %u, which warns", vector);
 	if (warnings_panic() || !once_more(&shared->warnings, MAX_WARNINGS))
 		return -EPERM;
-	ret = raise_in_kernel(vector);
-	if (!ret)
-		me->raised[0][vector]++;
-	return ret;
+	return raise_by_module(me, vector, 1);
 }
 
-int raise_kernel_fault(struct thread *me)
+static int raise_kernel_fault(struct thread *me)
 {
 	const char *what = draw(me, 2) ? "spurious" : "vmalloc";
 	int ret;
 
 	note(me, "page fault in the kernel: %s", what);
-	ret = put(TRAP_TEST, "fault", "%s", what);
+	ret = put("/sys/kernel/debug/x86_trap_test", "fault", "%s", what);
 	if (ret && ret != -ENOENT && ret != -EOPNOTSUPP)
 		wrong(me, "%s: %s", what, strerror(-ret));
 	return ret;
@@ -378,7 +374,7 @@ int raise_kernel_fault(struct thread *me)
  * A probe that raises traps itself: the histograms show that none of them is
  * traced. Those that it raises within an NMI are traced, and not counted here.
  */
-int raise_in_probe(struct thread *me)
+static int raise_in_probe(struct thread *me)
 {
 	static const char * const probes[] = {
 		"0", "3", "4", "5", "6", "9", "10", "11", "12", "13", "14", "16", "17", "19",
@@ -387,18 +383,15 @@ int raise_in_probe(struct thread *me)
 	const char *probe = probes[draw(me, ARRAY_SIZE(probes))];
 	const unsigned int times = 1 + draw(me, 4);
 	int fd;
-	const struct user_trap *t;
 
 	note(me, "a probe that does '%s', in %u traps", probe, times);
-	t = find_user_trap(UD);
 	fd = open(PROBE_FILE, O_WRONLY);
 	if (fd < 0)
 		return -errno;
 	pthread_mutex_lock(&probe_mutex);
 	if (write(fd, probe, strlen(probe)) != (ssize_t)strlen(probe))
 		wrong(me, "probe: %s", strerror(errno));
-	for (unsigned int i = 0; i < times && !raise_one(me, t, NULL); i++)
-		;
+	raise_some(me, find_user_trap(UD), NULL, times);
 	/* A child of another thread may have the file open for longer */
 	if (write(fd, "off", 3) != 3)
 		wrong(me, "probe off: %s", strerror(errno));
@@ -407,102 +400,91 @@ int raise_in_probe(struct thread *me)
 	return 0;
 }
 
-/* Not while allocations fail in another thread: see no_memory() */
-static pid_t fork_from_thread(void)
+/*
+ * Fork a child that shares a page with us, and kill it after @kill_us, if that is not 0:
+ * whether it ended as it must. Not while allocations fail in another thread: see no_memory()
+ */
+static int fork_and(struct thread *me, void (*child)(char *page), unsigned int kill_us,
+		    int expected)
 {
-	pid_t child;
-
-	pthread_mutex_lock(&fork_mutex);
-	child = must_fork();
-	pthread_mutex_unlock(&fork_mutex);
-	return child;
-}
-
-/* Copy-on-write of both, and a child that ends in the middle of a fault */
-int fork_and_write(struct thread *me)
-{
+	char *page = new_pages(page_size);
 	int status = 0;
-	pid_t child;
-	char *page;
+	pid_t pid;
 
-	note(me, "copy-on-write after fork()");
-	page = new_pages(page_size);
 	*page = 1;
-	child = fork_from_thread();
-	if (!child) {
-		bool good = *page == 1;
-
-		*page = 2;
-		_exit(good && *page == 2 ? 0 : 1);
-	}
+	pthread_mutex_lock(&fork_mutex);
+	pid = must_fork();
+	pthread_mutex_unlock(&fork_mutex);
+	if (!pid)
+		child(page);
 	*page = 3;
-	waitpid(child, &status, 0);
-	if (status || *page != 3)
+	if (kill_us) {
+		usleep(kill_us);
+		kill(pid, SIGKILL);
+	}
+	waitpid(pid, &status, 0);
+	if (*page != 3 || (status != expected && status != W_EXITCODE(KSFT_SKIP, 0)))
 		wrong(me, "status 0x%x, %d in the page", status, *page);
 	munmap(page, page_size);
-	return 0;
+	return status == W_EXITCODE(KSFT_SKIP, 0) ? -EOPNOTSUPP : 0;
 }
 
-int fork_and_kill(struct thread *me)
+/* Copy-on-write of both */
+static void write_and_exit(char *page)
 {
-	const unsigned int wait_us = draw(me, 30000);
-	int status = 0;
-	pid_t child;
-	char *page;
+	bool good = *page == 1;
+
+	*page = 2;
+	_exit(good && *page == 2 ? 0 : 1);
+}
+
+static int fork_and_write(struct thread *me)
+{
+	note(me, "copy-on-write after fork()");
+	return fork_and(me, write_and_exit, 0, 0);
+}
+
+static void wait_in_fault(char *page)
+{
+	page = new_pages(page_size);
+	if (wait_for_pages(page, page_size) < 0)
+		_exit(KSFT_SKIP);
+	*page = 1;
+	_exit(1);
+}
+
+static int fork_and_kill(struct thread *me)
+{
+	const unsigned int wait_us = 1 + draw(me, 30000);
 
 	note(me, "kill a child in a page fault after %u us", wait_us);
-	page = new_pages(page_size);
-	child = fork_from_thread();
-	if (!child) {
-		if (wait_for_pages(page, page_size) < 0)
-			_exit(KSFT_SKIP);
-		*page = 1;
-		_exit(1);
-	}
-	usleep(wait_us);
-	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
-	munmap(page, page_size);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP)
-		return -EOPNOTSUPP;
-	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-		wrong(me, "status 0x%x", status);
-	return 0;
+	return fork_and(me, wait_in_fault, wait_us, SIGKILL);
 }
 
 static void on_poison(int signal)
 {
-	(void)signal;
-	_exit(3);
+	_exit(signal);
 }
 
 /* The kernel sends SIGBUS at once, or at the next access */
-int poison_page(struct thread *me)
+static void poison_and_read(char *page)
 {
-	int status = 0;
-	pid_t child;
+	struct sigaction sa = { .sa_handler = on_poison };
 
+	*page = 1;
+	sigaction(SIGBUS, &sa, NULL);
+	if (madvise(page, page_size, MADV_HWPOISON))
+		_exit(KSFT_SKIP);
+	asm volatile("" : : "r" (*page));
+	_exit(1);
+}
+
+static int poison_page(struct thread *me)
+{
 	note(me, "hardware poison");
 	if (!once_more(&shared->poisoned, MAX_POISON))
 		return -EPERM;
-	child = fork_from_thread();
-	if (!child) {
-		struct sigaction sa = { .sa_handler = on_poison };
-		char *page = new_pages(page_size);
-
-		*page = 1;
-		sigaction(SIGBUS, &sa, NULL);
-		if (madvise(page, page_size, MADV_HWPOISON))
-			_exit(KSFT_SKIP);
-		asm volatile("" : : "r" (*page));
-		_exit(1);
-	}
-	waitpid(child, &status, 0);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP)
-		return -EOPNOTSUPP;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 3)
-		wrong(me, "status 0x%x", status);
-	return 0;
+	return fork_and(me, poison_and_read, 0, W_EXITCODE(SIGBUS, 0));
 }
 
 /*
@@ -511,7 +493,7 @@ int poison_page(struct thread *me)
  * thread's control block, would end in SIGSEGV. So these pages must not be
  * copy-on-write.
  */
-int no_memory(struct thread *me)
+static int no_memory(struct thread *me)
 {
 	static const struct user_trap write = { .vector = PF, .raise = raise_write };
 	const uintptr_t stack = (uintptr_t)__builtin_frame_address(0) & -page_size;
@@ -525,9 +507,8 @@ int no_memory(struct thread *me)
 	pthread_mutex_lock(&fork_mutex);
 	/* The second page of the block may not be there, and is not needed then */
 	madvise((void *)block, 2 * page_size, MADV_POPULATE_WRITE);
-	ret = madvise((void *)(stack - 4 * page_size), 5 * page_size, MADV_POPULATE_WRITE);
-	if (ret)
-		ret = -errno;
+	ret = madvise((void *)(stack - 4 * page_size), 5 * page_size, MADV_POPULATE_WRITE) ?
+	      -errno : 0;
 	if (!ret)
 		ret = put("/proc/thread-self", "make-it-fail", "1");
 	if (!ret)
@@ -547,28 +528,26 @@ int no_memory(struct thread *me)
 }
 
 /* Pages that all threads access while others change their protection */
-int access_shared(struct thread *me)
+static int access_shared(struct thread *me)
 {
 	const bool write = draw(me, 2);
 	const unsigned int page = draw(me, SHARED_PAGES), times = 1 + draw(me, SHARED_PAGES);
-	struct user_trap t = { .vector = PF, .raise = write ? raise_write : raise_read };
+	/* A signal of a page fault, or none */
+	const struct user_trap t = {
+		.vector = PF, .raise = write ? raise_write : raise_read, .signal = SIGSEGV,
+	};
 
 	note(me, "%s shared pages from %u, %u times", write ? "write" : "read", page, times);
-	for (unsigned int i = 0; i < times; i++) {
-		int n;
+	for (unsigned int i = page; i < page + times; i++) {
+		int n = raise_and_count(me, &t, shared_pages + i % SHARED_PAGES * page_size);
 
-		/* A signal of a page fault, or none */
-		t.signal = SIGSEGV;
-		n = raise_user_trap(&t, shared_pages + (page + i) % SHARED_PAGES * page_size);
-		if (n == 1)
-			count_signal(me);
 		if (n < 0 || n > 1 || (n == 1 && trap_info.si_code != SEGV_ACCERR))
 			wrong(me, "%d: code %d", n, trap_info.si_code);
 	}
 	return 0;
 }
 
-int change_shared(struct thread *me)
+static int change_shared(struct thread *me)
 {
 	static const struct {
 		const char *name;
@@ -582,13 +561,13 @@ int change_shared(struct thread *me)
 	const unsigned int change = draw(me, ARRAY_SIZE(changes));
 	const unsigned int page = draw(me, SHARED_PAGES);
 	const unsigned int n = 1 + draw(me, SHARED_PAGES - page);
+	int ret;
 
 	note(me, "%s for %u shared pages from %u", changes[change].name, n, page);
-	if (changes[change].prot >= 0)
-		return mprotect(shared_pages + page * page_size, n * page_size,
-				changes[change].prot) ? -errno : 0;
-	return madvise(shared_pages + page * page_size, n * page_size,
-		       changes[change].advice) ? -errno : 0;
+	ret = changes[change].prot >= 0 ?
+	      mprotect(shared_pages + page * page_size, n * page_size, changes[change].prot) :
+	      madvise(shared_pages + page * page_size, n * page_size, changes[change].advice);
+	return ret ? -errno : 0;
 }
 
 /*
@@ -601,7 +580,7 @@ asm(".pushsection .text; .globl probed; probed: nop; lea 1(%rdi), %rax; ret; .po
 asm(".pushsection .text; .globl probed; probed: nop; mov 4(%esp),%eax; inc %eax; ret; .popsection");
 #endif
 
-int run_probed(struct thread *me)
+static int run_probed(struct thread *me)
 {
 	const unsigned int times = 1 + draw(me, 16);
 
@@ -615,13 +594,16 @@ int run_probed(struct thread *me)
 	return 0;
 }
 
-int run_vsyscall(struct thread *me)
+static int run_vsyscall(struct thread *me)
 {
 	note(me, "vsyscall");
 #ifdef __x86_64__
-	if (have_vsyscall) {
-		struct timespec now[2] = { 0 };
+	struct timespec now[2] = { 0 };
+	char *maps = get("/proc/self", "maps");
+	bool have = maps && strstr(maps, "[vsyscall]");
 
+	free(maps);
+	if (have) {
 		if (((long (*)(void *, void *))0xffffffffff600000UL)(now, NULL) || !now->tv_sec)
 			wrong(me, "vsyscall gettimeofday()");
 		return 0;
@@ -631,19 +613,38 @@ int run_vsyscall(struct thread *me)
 }
 
 /* A #DB in the probes of the traps that follow */
-int break_in_tracer(struct thread *me)
+static int break_in_tracer(struct thread *me)
 {
 	const unsigned int times = 1 + draw(me, 4);
 	int fd;
-	const struct user_trap *t;
 
 	note(me, "a breakpoint in the tracer, in %u traps", times);
 	fd = tracer_function ? breakpoint(tracer_function, true) : -1;
 	if (fd < 0)
 		return -EOPNOTSUPP;
-	t = find_user_trap(UD);
-	for (unsigned int i = 0; i < times && !raise_one(me, t, NULL); i++)
-		;
+	raise_some(me, find_user_trap(UD), NULL, times);
 	close(fd);
 	return 0;
 }
+
+const struct operation raisers[OPERATIONS] = {
+	{ 40, "raise_user", raise_user },
+	{ 10, "raise_in_frame", raise_in_frame },
+	{ 10, "raise_burst", raise_burst },
+	{ 40, "raise_access", raise_access },
+	{ 10, "raise_in_syscall", raise_in_syscall },
+	{ 5, "without_trap", without_trap },
+	{ 30, "raise_kernel", raise_kernel },
+	{ 2, "raise_warning", raise_warning },
+	{ 5, "raise_kernel_fault", raise_kernel_fault },
+	{ 3, "raise_in_probe", raise_in_probe },
+	{ 2, "fork_and_write", fork_and_write },
+	{ 2, "fork_and_kill", fork_and_kill },
+	{ 2, "poison_page", poison_page },
+	{ 3, "no_memory", no_memory },
+	{ 10, "access_shared", access_shared },
+	{ 10, "change_shared", change_shared },
+	{ 10, "run_probed", run_probed },
+	{ 2, "run_vsyscall", run_vsyscall },
+	{ 5, "break_in_tracer", break_in_tracer },
+};

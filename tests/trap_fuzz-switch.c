@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * trap_fuzz: the switchers, each of which returns 0, or a negative error if it was refused;
- * and what comes from outside
- */
+/* trap_fuzz: the switchers, whose writes the kernel may refuse; and what comes from outside */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,138 +13,100 @@
 #include "monitor.h"
 #include "trap_fuzz.h"
 
-const char * const groups[GROUPS] = { "trap", "pagefault", "exceptions" };
-const char * const events[EVENTS] = {
-	"trap/trap_entry", "trap/trap_exit", "pagefault/pagefault_entry",
-	"pagefault/pagefault_exit", "pagefault/pagefault_noregs",
-	"exceptions/page_fault_user", "exceptions/page_fault_kernel",
+#define GROUPS	"trap", "pagefault", "exceptions"
+#define EVENTS										\
+	"trap/trap_entry", "trap/trap_exit", "pagefault/pagefault_entry",		\
+	"pagefault/pagefault_exit", "pagefault/pagefault_noregs",			\
+	"exceptions/page_fault_user", "exceptions/page_fault_kernel"
+
+const char * const groups[] = { GROUPS, NULL };
+const char * const events[] = { EVENTS, NULL };
+static const char * const both[] = { GROUPS, GROUPS, EVENTS, NULL };
+
+static const char * const probes[] = {
+	"k0", "k1", "k2", "k3", "k4", "k5", "u0", "u1", "u2", "t0", "t1", "f0", "f1", NULL,
 };
 
-/* Instance 0 is the top one */
-static const char *instance_name(unsigned int n)
-{
-	static const char * const names[] = { "top", "1", "2", "3", "4" };
-
-	return names[n];
-}
-
-void instance_path(unsigned int n, char *path, size_t size)
-{
-	if (n)
-		snprintf(path, size, TRACING "/instances/" NAME ".%d.%u", main_pid, n);
-	else
-		snprintf(path, size, TRACING);
-}
-
-/* Write to a file of a tracing instance */
-static int put_in(struct thread *me, unsigned int n, const char *file, const char *text)
-{
-	char path[128];
-
-	note(me, "echo '%s' >%s:%s", text, instance_name(n), file);
-	instance_path(n, path, sizeof(path));
-	return put(path, file, "%s", text);
-}
-
-/* One draw per call: the compiler chooses the order of arguments */
-static int put_anywhere(struct thread *me, const char *file, const char *text)
-{
-	return put_in(me, draw(me, INSTANCES + 1), file, text);
-}
-
-static int put_below(struct thread *me, const char *file, const char *text)
-{
-	return put_in(me, 1 + draw(me, INSTANCES), file, text);
-}
-
-static const char *event_or_group(struct thread *me)
-{
-	if (draw(me, 2))
-		return groups[draw(me, GROUPS)];
-	return events[draw(me, EVENTS)];
-}
-
-int switch_event(struct thread *me)
-{
-	const char *event = event_or_group(me);
-	char file[64];
-
-	snprintf(file, sizeof(file), "events/%s/enable", event);
-	return put_anywhere(me, file, draw(me, 3) ? "1" : "0");
-}
-
-int set_event(struct thread *me)
-{
-	static const char * const lines[] = {
-		"trap:*", "pagefault:*", "!trap:*", "!pagefault:*", "trap_entry", "*:trap_exit",
-		"!trap:trap_entry", "exceptions:", "!exceptions:", "trap:no_such_event",
-	};
-
-	return put_below(me, "set_event", lines[draw(me, ARRAY_SIZE(lines))]);
-}
-
-int set_filter(struct thread *me)
-{
-	static const char * const filters[] = {
-		"0", "0", "0", "1", "user_mode == 1", "user_mode == 0", "error_code & 2",
-		"ip > 4096", "common_pid > 1 && user_mode == 1", "COMM == \"" NAME "\"",
-		"vector == 14", "vector != 14 && (user_mode == 1 || error_code != 0)",
-		"outcome == MAJOR", "outcome == MINOR && duration > 1000", "flags & COW",
-		"outcome >= SIGNAL || flags & FILE", "ip.function == handle_mm_fault",
-		"CPU & CPUS{0-1}", "no_such_field == 1", "vector ==", "(vector == 1",
-		"outcome == NO_SUCH_OUTCOME", "common_preempt_count > 0",
-	};
-	const char *event = event_or_group(me);
-	char file[64];
-
-	snprintf(file, sizeof(file), "events/%s/filter", event);
-	return put_anywhere(me, file, filters[draw(me, ARRAY_SIZE(filters))]);
-}
-
-static const char * const triggers[] = {
-	"hist:keys=vector,user_mode", "hist:keys=vector.log2:vals=hitcount:sort=hitcount",
-	"hist:keys=outcome,duration.log2", "hist:keys=common_stacktrace:size=128",
-	"hist:keys=ip.sym,common_pid.execname:size=128", "hist:keys=address.hex:size=128",
-	"hist:keys=common_cpu if user_mode == 1", "hist:keys=vector:pause",
-	"hist:keys=vector:clear",
-	"stacktrace", "stacktrace:3 if user_mode == 1", "traceon", "traceoff:2", "snapshot:1",
-	"enable_event:exceptions:page_fault_user", "disable_event:exceptions:page_fault_user:5",
-	"enable_event:trap:trap_exit:1", "enable_hist:trap:trap_entry", "hist:keys=no_such_field",
-	"no_such_trigger", "hist:keys=", "stacktrace:-1",
+/*
+ * On the events themselves. They are a group of their own, and for the top instance
+ * only: of one that is enabled in two, and disabled first where it was enabled first,
+ * Linux 7.3 leaves a trigger behind.
+ */
+static const char * const event_probes[] = {
+	"e:" NAME "_e/e0 trap.trap_entry v=$vector:u16 ip=$ip:x64",
+	"e:" NAME "_e/e1 pagefault.pagefault_exit o=$outcome:u32 if outcome > 1",
+	"e:" NAME "_e/e2 trap.trap_exit v=$vector:u16", NULL,
 };
 
-int set_trigger(struct thread *me)
-{
-	const char *event = events[draw(me, EVENTS)];
-	const char *trigger = triggers[draw(me, ARRAY_SIZE(triggers))];
-	const bool add = draw(me, 2);
-	char file[64], text[96];
+/*
+ * One to an event. Linux 7.3 frees one of two, by "-:event", while they are enabled,
+ * and leaves its consumer to whoever runs into the breakpoint.
+ */
+static const char *uprobes[4];
 
-	snprintf(file, sizeof(file), "events/%s/trigger", event);
-	snprintf(text, sizeof(text), "%s%s", add ? "" : "!", trigger);
-	return put_anywhere(me, file, text);
+char instances[INSTANCES + 1][128];
+
+void set_up_switchers(void)
+{
+	const char *exe = "/proc/self/exe";
+	/* The linker puts the text at the same offset in memory and in the file */
+	unsigned long at = (unsigned long)probed - (unsigned long)__executable_start;
+	char *text[3];
+
+	snprintf(instances[0], sizeof(instances[0]), TRACING);
+	for (int n = 1; n <= INSTANCES; n++)
+		snprintf(instances[n], sizeof(instances[n]), TRACING "/instances/" NAME ".%d.%d",
+			 main_pid, n);
+	if (asprintf(&text[0], "p:" NAME "/u0 %s:0x%lx", exe, at) < 0 ||
+	    asprintf(&text[1], "p:" NAME "/u1 %s:0x%lx", exe, at + 1) < 0 ||
+	    asprintf(&text[2], "r:" NAME "/u2 %s:0x%lx", exe, at) < 0)
+		ksft_exit_fail_msg("asprintf\n");
+	memcpy(uprobes, text, sizeof(text));
 }
 
-int set_option(struct thread *me)
+int make_instance_to_fuzz(unsigned int n)
 {
-	static const char * const options[] = {
-		"stacktrace", "userstacktrace", "overwrite", "irq-info", "record-tgid",
-		"sym-userobj", "sym-addr", "raw", "hex", "bin", "verbose", "latency-format",
-		"disable_on_free", "event-fork", "function-fork", "markers", "pause-on-trace",
-		"hash-ptr", "fields", "trace_printk_dest", "copy_trace_marker",
-	};
-	/* In the top instance, only the two options that are restored */
-	const unsigned int n = draw(me, INSTANCES + 1);
-	char file[64];
+	if (mkdir(instances[n], 0755))
+		return -errno;
+	return put(instances[n], "set_ftrace_filter", SOME_FUNCTIONS);
+}
 
-	snprintf(file, sizeof(file), "options/%s", options[draw(me, n ? ARRAY_SIZE(options) : 2)]);
-	return put_in(me, n, file, draw(me, 2) ? "1" : "0");
+static const char *one_of(struct thread *me, const char * const *list)
+{
+	unsigned int n = 0;
+
+	while (list[n])
+		n++;
+	return list[draw(me, n)];
+}
+
+static int write_one(struct thread *me)
+{
+	const struct operation *o = me->doing;
+	const unsigned int n = o->where == TOP ? 0 : o->where == BELOW ?
+			       1 + draw(me, INSTANCES) : draw(me, INSTANCES + 1);
+	const char * const *names = !n && o->names_on_top ? o->names_on_top : o->names;
+	const char *name = names ? one_of(me, names) : "", *text = one_of(me, o->texts);
+	const bool not = o->or_not && draw(me, 2);
+	char file[96], formatted[128];
+
+	snprintf(file, sizeof(file), o->file ?: text, name);
+	snprintf(formatted, sizeof(formatted), text, name);
+	text = formatted;
+	if (!o->file) {
+		text += strcspn(text, " ") + 1;
+		*strchr(file, ' ') = '\0';
+	}
+	note(me, "echo '%s%s' >%u:%s", not ? "!" : "", text, n, file);
+	if (!strcmp(file, "dynamic_events"))
+		return append(instances[n], file, "%s\n", text);
+	return put(instances[n], file, "%s%s", not ? "!" : "", text);
 }
 
 /* Whether an instance has a filter for functions */
-static bool some_functions(const char *path)
+static bool some_functions(const char *instance)
 {
-	char *text = get(path, "set_ftrace_filter");
+	char *text = get(instance, "set_ftrace_filter");
 	bool some = text && *text && *text != '#';
 
 	free(text);
@@ -155,132 +114,68 @@ static bool some_functions(const char *path)
 }
 
 /* They make all slow, so none stays for long */
-int set_tracer(struct thread *me)
+static int set_tracer(struct thread *me)
 {
-	static const char * const tracers[] = {
-		"nop", "nop", "nop", "function", "function_graph", "wakeup", "irqsoff",
-		"preemptoff", "no_such_tracer",
-	};
-	const char *tracer = tracers[draw(me, ARRAY_SIZE(tracers))];
+	const char *tracer = one_of(me, me->doing->texts);
 	const unsigned int n = draw(me, INSTANCES + 1), wait_us = draw(me, 20000);
-	char path[128];
 	int ret;
 
-	note(me, "echo '%s' >%s:current_tracer, for %u us", tracer, instance_name(n), wait_us);
-	instance_path(n, path, sizeof(path));
+	note(me, "echo '%s' >%u:current_tracer, for %u us", tracer, n, wait_us);
 	if (!strcmp(tracer, "nop"))
-		return put(path, "current_tracer", "nop");
+		return put(instances[n], "current_tracer", "nop");
 	pthread_mutex_lock(&tracer_mutex);
-	ret = some_functions(path) ? put(path, "current_tracer", "%s", tracer) : -EPERM;
+	ret = some_functions(instances[n]) ?
+	      put(instances[n], "current_tracer", "%s", tracer) : -EPERM;
 	if (!ret) {
 		usleep(wait_us);
-		put(path, "current_tracer", "nop");
+		put(instances[n], "current_tracer", "nop");
 	}
 	pthread_mutex_unlock(&tracer_mutex);
 	return ret;
 }
 
-int set_functions(struct thread *me)
+static int set_functions(struct thread *me)
 {
-	static const char * const functions[] = {
-		SOME_FUNCTIONS, "*trap*", "ring_buffer_*", "do_*", "handle_mm_fault",
-		"force_sig*",
-	};
-	/*
-	 * Never all that one of these has: Linux 7.3 takes what is left of such a
-	 * filter for none, and function_graph traces all functions then.
-	 */
-	static const char * const without[] = {
-		"*_fault_*", "*trap_*", "ring_buffer_read*", "do_sys*", "force_sig_fault*",
-	};
-	const bool some = draw(me, 3);
-	const char *pattern;
 	int ret;
 
-	if (some)
-		pattern = functions[draw(me, ARRAY_SIZE(functions))];
-	else
-		pattern = without[draw(me, ARRAY_SIZE(without))];
 	pthread_mutex_lock(&tracer_mutex);
-	ret = put_anywhere(me, some ? "set_ftrace_filter" : "set_ftrace_notrace", pattern);
+	ret = write_one(me);
 	pthread_mutex_unlock(&tracer_mutex);
 	return ret;
 }
 
-/*
- * Not buffer_subbuf_size_kb: Linux 7.3 still counts the entries that were
- * there. A reader of trace_pipe then looks for them for ever, in the kernel.
- */
-int set_buffer(struct thread *me)
+static int read_file(struct thread *me)
 {
-	static const char * const writes[][2] = {
-		{ "buffer_size_kb", "4" }, { "buffer_size_kb", "64" },
-		{ "buffer_size_kb", "1024" },
-		{ "per_cpu/cpu0/buffer_size_kb", "128" }, { "trace", " " },
-		{ "per_cpu/cpu0/trace", " " },
-		{ "tracing_on", "0" }, { "tracing_on", "1" }, { "tracing_on", "1" },
-		{ "snapshot", "0" }, { "snapshot", "1" }, { "snapshot", "2" },
-		{ "trace_clock", "local" }, { "trace_clock", "global" },
-		{ "trace_clock", "counter" }, { "trace_clock", "mono" },
-		{ "trace_clock", "x86-tsc" }, { "trace_clock", "nonsense" },
-		{ "tracing_cpumask", "1" }, { "tracing_cpumask", "f" },
-		{ "trace_marker", "fuzz" }, { "set_event_pid", "1" }, { "set_event_pid", "" },
-		{ "set_event_notrace_pid", "" },
-		{ "buffer_percent", "50" }, { "free_buffer", "" },
-	};
-	const char * const *write = writes[draw(me, ARRAY_SIZE(writes))];
-
-	return put_below(me, write[0], write[1]);
-}
-
-int read_file(struct thread *me)
-{
-	static const char * const files[] = {
-		"trace", "trace_pipe", "per_cpu/cpu0/trace_pipe_raw", "per_cpu/cpu1/stats",
-		"per_cpu/cpu0/trace_pipe", "snapshot", "events/trap/trap_entry/hist",
-		"events/trap/trap_exit/hist", "events/pagefault/pagefault_exit/hist",
-		"events/pagefault/pagefault_exit/format", "events/trap/filter",
-		"events/trap/trap_entry/trigger", "set_event", "enabled_functions", "error_log",
-		"../debug/x86/trap_suppressed", "kprobe_profile", "dynamic_events",
-		"set_ftrace_filter", "trace_stat/function0",
-	};
 	const unsigned int n = draw(me, INSTANCES + 1), reads = 1 + draw(me, 8);
-	const char *file = files[draw(me, ARRAY_SIZE(files))];
+	const char *name = one_of(me, me->doing->names);
 	char path[256], text[4096];
 	int fd;
 
-	note(me, "read %s:%s, %u times", instance_name(n), file, reads);
-	instance_path(n, path, sizeof(path));
-	strcat(path, "/");
-	strcat(path, file);
+	note(me, "read %u:%s, %u times", n, name, reads);
+	snprintf(path, sizeof(path), "%s/%s", instances[n], name);
 	fd = open(path, O_RDONLY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	for (unsigned int i = 0; i < reads; i++)
-		if (read(fd, text, sizeof(text)) <= 0)
-			break;
+	for (unsigned int i = 0; i < reads && read(fd, text, sizeof(text)) > 0; i++)
+		;
 	close(fd);
 	return 0;
 }
 
-int make_or_remove(struct thread *me)
+static int make_or_remove(struct thread *me)
 {
 	const unsigned int n = 1 + draw(me, INSTANCES);
 	const bool make = draw(me, 2);
-	char path[128];
 	int ret;
 
-	note(me, "%s %s", make ? "mkdir" : "rmdir", instance_name(n));
-	instance_path(n, path, sizeof(path));
+	note(me, "%s %u", make ? "mkdir" : "rmdir", n);
 	pthread_mutex_lock(&tracer_mutex);
-	ret = (make ? mkdir(path, 0755) : rmdir(path)) ? -errno : 0;
-	if (make && !ret)
-		put(path, "set_ftrace_filter", SOME_FUNCTIONS);
+	ret = make ? make_instance_to_fuzz(n) : rmdir(instances[n]) ? -errno : 0;
 	pthread_mutex_unlock(&tracer_mutex);
 	return ret;
 }
 
-int add_kprobe(struct thread *me)
+static int add_kprobe(struct thread *me)
 {
 	static const char * const symbols[] = {
 		"handle_mm_fault", "bad_area_nosemaphore", "do_error_trap", "fixup_exception",
@@ -298,148 +193,50 @@ int add_kprobe(struct thread *me)
 	const unsigned int number = draw(me, ARRAY_SIZE(symbols));
 	const bool at_return = !draw(me, 4);
 	const char *symbol = symbols[number];
-	int ret = 0;
+	int ret = -EILSEQ;
 
 	note(me, "%s k%u on %s+%u", at_return ? "kretprobe" : "kprobe", n, symbol,
 	     at_return ? 0 : offset);
 	if (at_return)
 		ret = append(TRACING, "dynamic_events", "r:" NAME "/k%u %s ret=$retval\n", n,
 			     symbol);
-
 	/* Find the next instruction: the kernel refuses other addresses */
-	for (unsigned int i = 0; !at_return && i < 15; i++) {
+	for (unsigned int i = 0; !at_return && ret == -EILSEQ && i < 15; i++)
 		ret = append(TRACING, "dynamic_events", "p:" NAME "/k%u %s+%u stack=$stack0\n", n,
 			     symbol, offset + i);
-		if (ret != -EILSEQ)
-			break;
-	}
 	if (!ret && number >= IN_TRACER)
 		shared->tracer_probed = true;
 	return ret;
 }
 
-/*
- * One to an event. Linux 7.3 frees one of two, by "-:event", while they are enabled,
- * and leaves its consumer to whoever runs into the breakpoint.
- */
-int add_uprobe(struct thread *me)
+/* Switching and removing are drawn rarely, so they make the probe that they need */
+static int use_event_probe(struct thread *me)
 {
-	static const struct {
-		char type;
-		unsigned int offset;
-	} probes[] = { { 'p', 0 }, { 'p', 1 }, { 'r', 0 } };
-	const unsigned int n = draw(me, ARRAY_SIZE(probes));
-
-	note(me, "uprobe u%u on our own code", n);
-	if (!probed_at)
-		return -EOPNOTSUPP;
-	return append(TRACING, "dynamic_events", "%c:" NAME "/u%u %s:0x%lx\n", probes[n].type,
-		      n, exe, probed_at + probes[n].offset);
-}
-
-int add_function_probe(struct thread *me)
-{
-	static const char * const probes[] = {
-		"t:" NAME "/t0 trap_entry", "t:" NAME "/t1 pagefault_exit",
-		"f:" NAME "/f0 handle_mm_fault", "f:" NAME "/f1 handle_mm_fault%return",
-	};
-	const char *probe = probes[draw(me, ARRAY_SIZE(probes))];
-
-	note(me, "%s", probe);
-	return append(TRACING, "dynamic_events", "%s\n", probe);
-}
-
-static const char * const probe_names[] = {
-	"k0", "k1", "k2", "k3", "k4", "k5", "u0", "u1", "u2", "t0", "t1", "f0", "f1",
-};
-
-int remove_probe(struct thread *me)
-{
-	const char *name = probe_names[draw(me, ARRAY_SIZE(probe_names))];
-
-	note(me, "remove probe %s", name);
-	return append(TRACING, "dynamic_events", "-:" NAME "/%s\n", name);
-}
-
-/*
- * On the events themselves. They are a group of their own, and for the top instance
- * only: of one that is enabled in two, and disabled first where it was enabled first,
- * Linux 7.3 leaves a trigger behind.
- */
-static int make_event_probe(unsigned int n)
-{
-	static const char * const probes[EVENT_PROBES] = {
-		"trap.trap_entry v=$vector:u16 ip=$ip:x64",
-		"pagefault.pagefault_exit o=$outcome:u32 if outcome > 1",
-		"trap.trap_exit v=$vector:u16",
-	};
-
-	return append(TRACING, "dynamic_events", "e:" NAME "_e/e%u %s\n", n, probes[n]);
-}
-
-int add_event_probe(struct thread *me)
-{
-	const unsigned int n = draw(me, EVENT_PROBES);
-
-	note(me, "add event probe e%u", n);
-	return make_event_probe(n);
-}
-
-/* These two are drawn rarely, so they make the probe that they need */
-int switch_event_probe(struct thread *me)
-{
-	const unsigned int n = draw(me, EVENT_PROBES);
-	const bool on = draw(me, 2);
+	const unsigned int n = draw(me, 3);
+	const char *what = one_of(me, me->doing->texts);
 	char file[64];
 
-	note(me, "event probe e%u %s", n, on ? "on" : "off");
-	make_event_probe(n);
+	note(me, "event probe e%u: %s", n, what);
+	append(TRACING, "dynamic_events", "%s\n", event_probes[n]);
+	if (!strcmp(what, "remove"))
+		return append(TRACING, "dynamic_events", "-:" NAME "_e/e%u\n", n);
 	snprintf(file, sizeof(file), "events/" NAME "_e/e%u/enable", n);
-	return put(TRACING, file, "%d", on);
-}
-
-int remove_event_probe(struct thread *me)
-{
-	const unsigned int n = draw(me, EVENT_PROBES);
-
-	note(me, "remove event probe e%u", n);
-	make_event_probe(n);
-	return append(TRACING, "dynamic_events", "-:" NAME "_e/e%u\n", n);
-}
-
-int switch_probe(struct thread *me)
-{
-	const bool all = !draw(me, 4);
-	const char *name = probe_names[draw(me, ARRAY_SIZE(probe_names))];
-	char file[64];
-
-	snprintf(file, sizeof(file), "events/" NAME "/%s%senable", all ? "" : name,
-		 all ? "" : "/");
-	return put_anywhere(me, file, draw(me, 3) ? "1" : "0");
-}
-
-int optimize_kprobes(struct thread *me)
-{
-	const bool on = draw(me, 2);
-
-	note(me, "kprobes-optimization %d", on);
-	return put("/proc/sys/debug", "kprobes-optimization", "%d", on);
+	return put(TRACING, file, "%s", what);
 }
 
 /* Events of perf, on a CPU each, with call chains: a few at a time in each thread */
 #define PERF_PAGES	9
 
-int open_perf(struct thread *me)
+static int open_perf(struct thread *me)
 {
 	static __thread struct { int fd; void *ring; } slots[4];
 	const unsigned int slot = draw(me, ARRAY_SIZE(slots)), cpu = draw(me, cpus());
-	const char *event = events[draw(me, EVENTS)];
+	const char *event = one_of(me, events);
 	const bool open = draw(me, 4), ring = draw(me, 2);
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT, .config = event_id(event), .sample_period = 1,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_RAW | PERF_SAMPLE_CALLCHAIN,
 	};
-	void *memory;
 	int fd;
 
 	note(me, "perf slot %u: %s %s on CPU %u, %s ring", slot, open ? "open" : "close", event,
@@ -456,20 +253,104 @@ int open_perf(struct thread *me)
 	if (fd < 0)
 		return -errno;
 	slots[slot].fd = fd;
-	if (!ring)
-		return 0;
-	memory = mmap(NULL, PERF_PAGES * page_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	slots[slot].ring = memory;
+	if (ring) {
+		void *memory = mmap(NULL, PERF_PAGES * page_size, PROT_READ | PROT_WRITE,
+				    MAP_SHARED, fd, 0);
+
+		if (memory == MAP_FAILED)
+			return -errno;
+		slots[slot].ring = memory;
+	}
 	return 0;
 }
 
-/*
- * From outside: NMIs and, less often, machine checks, of which a CPU takes one at a
- * time
- */
-int raise_outside(struct thread *me)
+/* Twice as often on as off */
+#define ON(event)	"events/" event "/enable 1"
+#define OFF(event)	"events/" event "/enable 0"
+
+const struct operation switchers[OPERATIONS] = {
+	{ 40, "switch_event", write_one, ANY, NULL, both, LIST(ON("%s"), ON("%s"), OFF("%s")) },
+	{ 5, "set_event", write_one, BELOW, "set_event", .texts = LIST("trap:*",
+		"pagefault:*", "!trap:*", "!pagefault:*", "trap_entry", "*:trap_exit",
+		"!trap:trap_entry", "exceptions:", "!exceptions:", "trap:no_such_event") },
+	{ 20, "set_filter", write_one, ANY, "events/%s/filter", both, LIST("0",
+		"0", "0", "1", "user_mode == 1", "user_mode == 0", "error_code & 2",
+		"ip > 4096", "common_pid > 1 && user_mode == 1", "COMM == \"" NAME "\"",
+		"vector == 14", "vector != 14 && (user_mode == 1 || error_code != 0)",
+		"outcome == MAJOR", "outcome == MINOR && duration > 1000", "flags & COW",
+		"outcome >= SIGNAL || flags & FILE", "ip.function == handle_mm_fault",
+		"CPU & CPUS{0-1}", "no_such_field == 1", "vector ==", "(vector == 1",
+		"outcome == NO_SUCH_OUTCOME", "common_preempt_count > 0") },
+	{ 20, "set_trigger", write_one, ANY, "events/%s/trigger", events, LIST("traceon",
+		"hist:keys=vector,user_mode", "hist:keys=vector.log2:vals=hitcount:sort=hitcount",
+		"hist:keys=outcome,duration.log2", "hist:keys=common_stacktrace:size=128",
+		"hist:keys=ip.sym,common_pid.execname:size=128", "hist:keys=address.hex:size=128",
+		"hist:keys=common_cpu if user_mode == 1", "hist:keys=vector:pause",
+		"hist:keys=vector:clear", "stacktrace", "stacktrace:3 if user_mode == 1",
+		"traceoff:2", "snapshot:1", "enable_event:exceptions:page_fault_user",
+		"disable_event:exceptions:page_fault_user:5", "enable_event:trap:trap_exit:1",
+		"enable_hist:trap:trap_entry", "hist:keys=no_such_field", "no_such_trigger",
+		"hist:keys=", "stacktrace:-1"), .or_not = true },
+	/* In the top instance, only the two options that are restored */
+	{ 15, "set_option", write_one, ANY, "options/%s", LIST("stacktrace",
+		"userstacktrace", "overwrite", "irq-info", "record-tgid",
+		"sym-userobj", "sym-addr", "raw", "hex", "bin", "verbose", "latency-format",
+		"disable_on_free", "event-fork", "function-fork", "markers", "pause-on-trace",
+		"hash-ptr", "fields", "trace_printk_dest", "copy_trace_marker"),
+	  LIST("0", "1"), LIST("stacktrace", "userstacktrace") },
+	{ 3, "set_tracer", set_tracer, .texts = LIST("nop", "nop", "nop", "function",
+		"function_graph", "wakeup", "irqsoff", "preemptoff", "no_such_tracer") },
+	/*
+	 * Never all that one of these has: Linux 7.3 takes what is left of such a
+	 * filter for none, and function_graph traces all functions then.
+	 */
+	{ 3, "set_functions", set_functions, ANY, .texts = LIST("set_ftrace_filter " SOME_FUNCTIONS,
+		"set_ftrace_filter " SOME_FUNCTIONS,
+		"set_ftrace_filter *trap*", "set_ftrace_filter ring_buffer_*",
+		"set_ftrace_filter do_*", "set_ftrace_filter handle_mm_fault",
+		"set_ftrace_filter force_sig*", "set_ftrace_notrace *_fault_*",
+		"set_ftrace_notrace *trap_*", "set_ftrace_notrace ring_buffer_read*",
+		"set_ftrace_notrace do_sys*", "set_ftrace_notrace force_sig_fault*") },
+	/*
+	 * Not buffer_subbuf_size_kb: Linux 7.3 still counts the entries that were
+	 * there. A reader of trace_pipe then looks for them for ever, in the kernel.
+	 */
+	{ 20, "set_buffer", write_one, BELOW, .texts = LIST("buffer_size_kb 4",
+		"buffer_size_kb 64", "buffer_size_kb 1024",
+		"per_cpu/cpu0/buffer_size_kb 128", "trace  ", "per_cpu/cpu0/trace  ",
+		"tracing_on 0", "tracing_on 1", "tracing_on 1", "snapshot 0", "snapshot 1",
+		"snapshot 2", "trace_clock local", "trace_clock global", "trace_clock counter",
+		"trace_clock mono", "trace_clock x86-tsc", "trace_clock nonsense",
+		"tracing_cpumask 1", "tracing_cpumask f", "trace_marker fuzz", "set_event_pid 1",
+		"set_event_pid ", "set_event_notrace_pid ", "buffer_percent 50", "free_buffer ") },
+	{ 20, "read_file", read_file, .names = LIST("trace",
+		"trace_pipe", "per_cpu/cpu0/trace_pipe_raw", "per_cpu/cpu1/stats",
+		"per_cpu/cpu0/trace_pipe", "snapshot", "events/trap/trap_entry/hist",
+		"events/trap/trap_exit/hist", "events/pagefault/pagefault_exit/hist",
+		"events/pagefault/pagefault_exit/format", "events/trap/filter",
+		"events/trap/trap_entry/trigger", "set_event", "enabled_functions", "error_log",
+		"../debug/x86/trap_suppressed", "kprobe_profile", "dynamic_events",
+		"set_ftrace_filter", "trace_stat/function0") },
+	{ 10, "make_or_remove", make_or_remove },
+	{ 10, "add_kprobe", add_kprobe },
+	{ 5, "add_uprobe", write_one, TOP, "dynamic_events", .texts = uprobes },
+	{ 5, "add_function_probe", write_one, TOP, "dynamic_events", .texts = LIST("t:"
+		NAME "/t0 trap_entry", "t:" NAME "/t1 pagefault_exit",
+		"f:" NAME "/f0 handle_mm_fault", "f:" NAME "/f1 handle_mm_fault%%return") },
+	{ 3, "add_event_probe", write_one, TOP, "dynamic_events", .texts = event_probes },
+	{ 10, "remove_probe", write_one, TOP, "dynamic_events", probes, LIST("-:" NAME "/%s") },
+	{ 10, "switch_probe", write_one, ANY, NULL, probes,
+	  LIST(ON(NAME "/%s"), ON(NAME "/%s"), ON(NAME "/%s"), ON(NAME "/%s"), ON(NAME), ON(NAME),
+	       OFF(NAME "/%s"), OFF(NAME "/%s"), OFF(NAME)) },
+	{ 3, "switch_event_probe", use_event_probe, .texts = LIST("0", "1") },
+	{ 3, "remove_event_probe", use_event_probe, .texts = LIST("remove") },
+	{ 2, "optimize_kprobes", write_one, TOP, "../../../proc/sys/debug/kprobes-optimization",
+	  .texts = LIST("0", "1") },
+	{ 10, "open_perf", open_perf },
+};
+
+/* NMIs and, less often, machine checks, of which a CPU takes one at a time */
+static int raise_outside(struct thread *me)
 {
 	const bool check = !draw(me, 16);
 	const unsigned int nmis = 1 + draw(me, 4), wait_ms = draw(me, check ? 2000 : 500);
@@ -489,3 +370,5 @@ int raise_outside(struct thread *me)
 		usleep(50000);
 	return 0;
 }
+
+const struct operation outside[OPERATIONS] = { { 1, "raise_outside", raise_outside } };
