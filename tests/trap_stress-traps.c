@@ -15,29 +15,6 @@
 /* Of the worker that this process is */
 static struct worker *mine;
 
-void want(int ret, const char *what)
-{
-	if (ret)
-		give_up("%s: %s", what, strerror(-ret));
-}
-
-/* stopped - Whether the actors are to end; a short act is finished first */
-bool stopped(void)
-{
-	return __atomic_load_n(&shared->stop, __ATOMIC_RELAXED);
-}
-
-/* Set by an act that was cut short, and does not count */
-bool cut_short;
-
-void pause_ms(int most)
-{
-	usleep(1 + rand_r(&seed) % (most * 1000));
-}
-
-/*
- * Workers
- */
 static void raise_in_user_mode(const struct trap *t, char *at)
 {
 	trap_signals = 0;
@@ -96,36 +73,41 @@ void work(int cpu)
  */
 char trap_filter[448], fault_filter[128];
 
-#define NMI_HIST	"hist:keys=common_cpu if vector == 2"
-#define TRAP_HIST	"hist:keys=vector,error_code,user_mode if %s"
-#define ENTRY_HIST	"hist:keys=error_code,user_mode if %s"
-/* Three keys are the most that a histogram has, so two are values */
-#define EXIT_HIST	"hist:keys=error_code,outcome,si_code:vals=user_mode,signo if %s"
+#define BY_CPU	"hist:keys=common_cpu if vector == 2"
 
-static const char * const counted_events[] = {
-	"trap/trap_entry", "trap/trap_exit", "pagefault/pagefault_entry",
-	"pagefault/pagefault_exit",
+static const struct {
+	const char *event, *keys, *filter;
+} counters[EVENTS] = {
+	{ "trap/trap_entry", "vector,error_code,user_mode", trap_filter },
+	{ "trap/trap_exit", "vector,error_code,user_mode", trap_filter },
+	{ "pagefault/pagefault_entry", "error_code,user_mode", fault_filter },
+	/* Three keys are the most that a histogram has, so two are values */
+	{ "pagefault/pagefault_exit", "error_code,outcome,si_code:vals=user_mode,signo",
+	  fault_filter },
 };
+
+static const char *counter;
 
 void counter_on(void)
 {
+	char file[64];
+
 	counter = make_instance("counter");
-	must(append(counter, "events/trap/trap_entry/trigger", TRAP_HIST, trap_filter), "hist");
-	must(append(counter, "events/trap/trap_exit/trigger", TRAP_HIST, trap_filter), "hist");
-	must(append(counter, "events/trap/trap_entry/trigger", NMI_HIST), "hist");
-	must(append(counter, "events/trap/trap_exit/trigger", NMI_HIST), "hist");
-	must(append(counter, "events/pagefault/pagefault_entry/trigger", ENTRY_HIST,
-		    fault_filter), "hist");
-	must(append(counter, "events/pagefault/pagefault_exit/trigger", EXIT_HIST,
-		    fault_filter), "hist");
+	for (int i = 0; i < EVENTS; i++) {
+		snprintf(file, sizeof(file), "events/%s/trigger", counters[i].event);
+		must(append(counter, file, "hist:keys=%s if %s", counters[i].keys,
+			    counters[i].filter), file);
+		if (counters[i].filter == trap_filter)
+			must(append(counter, file, BY_CPU), file);
+	}
 }
 
 void counter_off(void)
 {
-	char file[100];
+	char file[64];
 
-	for (size_t i = 0; i < ARRAY_SIZE(counted_events); i++) {
-		snprintf(file, sizeof(file), "events/%s/trigger", counted_events[i]);
+	for (int i = 0; i < EVENTS; i++) {
+		snprintf(file, sizeof(file), "events/%s/trigger", counters[i].event);
 		/* O_TRUNC removes the triggers */
 		must(put(counter, file, "%s", ""), file);
 	}
@@ -157,53 +139,65 @@ static bool is_of(const struct trap *t, int event, const char *line, unsigned lo
 	       value(line, "si_code:") == (t->signal ? SEGV_ACCERR : 0);
 }
 
-static void add_hits(struct figures *f, int event, const char *line)
+static void add_hits(int event, const char *line)
 {
-	const bool of_trap = event < 2, exit = event & 1;
-	unsigned long *sums, hits = value(line, "hitcount:");
+	unsigned long hits = value(line, "hitcount:");
 	bool known = false;
 
 	if (strstr(line, "common_cpu:")) {
-		f->nmis[exit][value(line, "common_cpu:") % MAX_CPUS] += hits;
+		sums.nmis[event & 1][value(line, "common_cpu:") % MAX_CPUS] += hits;
 		return;
 	}
-
-	if (of_trap)
-		sums = exit ? f->trap_exits : f->trap_entries;
-	else
-		sums = exit ? f->fault_exits : f->fault_entries;
-
 	for (int i = 0; i < TRAPS; i++) {
 		if (is_of(&traps[i], event, line, hits)) {
-			sums[i] += hits;
+			sums.events[event][i] += hits;
 			known = true;
 		}
 	}
 	if (known)
 		return;
-	ksft_print_msg("of no trap, %s: %s\n", counted_events[event], line);
-	f->stray += hits;
+	say("of no trap, %s: %s", counters[event].event, line);
+	sums.stray += hits;
 }
 
-void read_counter(struct figures *f)
+void read_counter(void)
 {
 	char file[100], *text, *line, *rest;
 
-	memset(f->nmis, 0, sizeof(f->nmis));
-	for (int i = 0; i < (int)ARRAY_SIZE(counted_events); i++) {
-		snprintf(file, sizeof(file), "events/%s/hist", counted_events[i]);
+	memset(sums.nmis, 0, sizeof(sums.nmis));
+	for (int i = 0; i < EVENTS; i++) {
+		snprintf(file, sizeof(file), "events/%s/hist", counters[i].event);
 		text = get(counter, file);
 		rest = text;
 		while (text && (line = strsep(&rest, "\n"))) {
-			f->dropped += value(line, "Dropped:");
+			sums.dropped += value(line, "Dropped:");
 			if (*line == '{')
-				add_hits(f, i, line);
+				add_hits(i, line);
 		}
 		free(text);
 	}
 	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
-		f->nmi_entries += f->nmis[0][cpu];
-		f->nmi_exits += f->nmis[1][cpu];
-		f->failed |= f->nmis[0][cpu] != f->nmis[1][cpu];
+		sums.nmi_entries += sums.nmis[0][cpu];
+		sums.nmi_exits += sums.nmis[1][cpu];
+		sums.failed |= sums.nmis[0][cpu] != sums.nmis[1][cpu];
 	}
+}
+
+/* Where the instructions of the traps are, which is the same in all processes */
+void set_filters(void)
+{
+	size_t n;
+
+	skip_traps();
+	n = snprintf(trap_filter, sizeof(trap_filter),
+		     "vector == 14 || vector == 18 || (user_mode == 0 && vector == 0)");
+	for (int i = 0; i < TRAPS; i++) {
+		if (!traps[i].user || traps[i].page)
+			continue;
+		find_user_trap(traps[i].vector)->raise(NULL);
+		n += snprintf(trap_filter + n, sizeof(trap_filter) - n,
+			      " || (vector != 2 && user_mode == 1 && ip == 0x%lx)", trap_ip);
+	}
+	snprintf(fault_filter, sizeof(fault_filter), "address >= 0x%lx && address < 0x%lx",
+		 (long)area, (long)area + (1 + FRESH_PAGES) * page_size);
 }

@@ -20,9 +20,9 @@
  * begins, so the log shows whose warnings follow.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,15 +61,15 @@ const struct trap traps[TRAPS] = {
 };
 
 struct shared *shared;
-
-const char *counter, *instance, *second, *third;
-const char *tmpdir;
-static char *watchdog;
-pid_t tester;
-int ncpus, seconds = 60, kept = 1;
-char *area, *hog;
-int raise_file = -1;
+struct sums sums;
+const struct scenario *scenario;
+int ncpus, raise_file = -1;
+char *area;
 unsigned int seed;
+
+static int seconds = 60, kept = 1;
+static char *watchdog;
+static pid_t tester;
 
 /* These signals end the program after its clean-up: run() waits for them */
 static sigset_t ends;
@@ -77,16 +77,18 @@ static sigset_t ends;
 /*
  * A run
  */
-static pid_t start_actor(const struct actor *a, int slot, int n)
+static pid_t start_actor(int slot, int n)
 {
+	const struct actor *a = &scenario->actors[slot];
 	pid_t child = must_fork();
 
 	if (child)
 		return child;
 	seed = getpid();
+	my_effect = &shared->effect[slot][n];
 	while (!stopped()) {
 		cut_short = false;
-		a->act(n);
+		a->act(a, n);
 		shared->acts[slot][n] += !cut_short;
 	}
 	_exit(0);
@@ -101,34 +103,32 @@ static pid_t start_worker(int cpu)
 	return child;
 }
 
-static void add_up(struct figures *f, bool counted)
+static void add_up(bool counted)
 {
 	for (int cpu = 0; cpu < MAX_CPUS; cpu++) {
 		for (int i = 0; i < TRAPS; i++) {
-			f->raised[i] += shared->workers[cpu].raised[i];
-			f->signals[i] += shared->workers[cpu].signals[i];
-			f->counted[i] += counted ? shared->workers[cpu].raised[i] : 0;
+			sums.raised[i] += shared->workers[cpu].raised[i];
+			sums.signals[i] += shared->workers[cpu].signals[i];
+			sums.counted[i] += counted ? shared->workers[cpu].raised[i] : 0;
 		}
-		for (int i = 0; i < MAX_ACTORS; i++)
-			f->acts[i][cpu] += shared->acts[i][cpu];
-		f->rounds[cpu] += shared->workers[cpu].rounds;
-		f->effect += shared->effect[cpu];
+		for (int i = 0; i < MAX_ACTORS; i++) {
+			sums.acts[i][cpu] += shared->acts[i][cpu];
+			sums.effect += shared->effect[i][cpu];
+		}
+		sums.rounds[cpu] += shared->workers[cpu].rounds;
 	}
 }
 
-static bool all_ended(const struct scenario *s, const pid_t *children, int n)
+static void wait_for(const pid_t *children, int n)
 {
-	bool good = true;
 	int status;
 
 	for (int i = 0; i < n; i++) {
 		if (waitpid(children[i], &status, 0) == children[i] && !status)
 			continue;
-		ksft_print_msg("%s: process %d ended with 0x%x\n", s->name, children[i],
-			       status);
-		good = false;
+		say("process %d ended with 0x%x", children[i], status);
+		sums.failed = true;
 	}
-	return good;
 }
 
 static int copies(const struct actor *a)
@@ -136,93 +136,86 @@ static int copies(const struct actor *a)
 	return a->copies == PER_CPU ? ncpus : 1;
 }
 
-static void run(const struct scenario *s, int ms, bool counted, struct figures *f)
+static void run(int ms, bool counted)
 {
 	struct timespec left = { ms / 1000, ms % 1000 * 1000000L };
 	pid_t children[(1 + MAX_ACTORS) * MAX_CPUS];
+	const struct actor *actors = scenario->actors;
 	int n = 0, ended_by;
 
 	memset(shared, 0, sizeof(*shared));
 	if (counted)
 		counter_on();
-	if (s->set_up)
-		s->set_up();
+	set_up();
 	/* A histogram drops events while it adds a key: CPU 0 adds all first */
 	children[n++] = start_worker(0);
 	for (int i = 0; counted && i < 10000 && !shared->workers[0].rounds; i++)
 		usleep(1000);
 	for (int cpu = 1; cpu < ncpus; cpu++)
 		children[n++] = start_worker(cpu);
-	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++)
-		for (int j = 0; j < copies(&s->actors[i]); j++)
-			children[n++] = start_actor(&s->actors[i], i, j);
+	for (int i = 0; i < MAX_ACTORS && actors[i].act; i++)
+		for (int j = 0; j < copies(&actors[i]); j++)
+			children[n++] = start_actor(i, j);
 	ended_by = sigtimedwait(&ends, NULL, &left);
 	/* The actors finish while the workers still raise traps */
 	__atomic_store_n(&shared->stop, true, __ATOMIC_RELAXED);
-	f->failed |= !all_ended(s, children + ncpus, n - ncpus);
+	wait_for(children + ncpus, n - ncpus);
 	__atomic_store_n(&shared->stop_workers, true, __ATOMIC_RELAXED);
-	f->failed |= !all_ended(s, children, ncpus);
+	wait_for(children, ncpus);
 
 	if (counted) {
 		/* For an NMI of the monitor's that has not arrived yet */
 		usleep(500000);
-		read_counter(f);
+		read_counter();
 	}
-	if (s->judge)
-		s->judge(f, counted);
-	add_up(f, counted);
-	if (s->tear_down)
-		s->tear_down();
+	if (scenario->judge)
+		scenario->judge(counted);
+	add_up(counted);
+	clean_up();
+	remove_stressed();
 	if (counted)
 		counter_off();
 	if (ended_by > 0)
 		ksft_exit_fail_msg("ended by %s\n", strsignal(ended_by));
 }
 
-static long meminfo(const char *name)
+/*
+ * Memory, in KiB
+ */
+struct memory {
+	long available, slab;
+};
+
+/* The sum of all numbers behind a name in a file of /proc */
+static long sum_of(const char *file, const char *name)
 {
-	char *text = get("/proc", "meminfo"), *at = text ? strstr(text, name) : NULL;
-	long n = at ? strtol(at + strlen(name), NULL, 10) : 0;
+	char *text = get("/proc", file), *at = text;
+	long sum = 0;
 
+	while (at && (at = strstr(at, name)))
+		sum += strtol(at += strlen(name), NULL, 10);
 	free(text);
-	return n;
-}
-
-/* Free pages that each CPU has at hand: megabytes, and not in MemAvailable */
-static long at_hand(void)
-{
-	char *text = get("/proc", "zoneinfo"), *line, *rest = text;
-	long pages, sum = 0;
-
-	while (text && (line = strsep(&rest, "\n")))
-		if (sscanf(line, " count: %ld", &pages) == 1)
-			sum += pages;
-	free(text);
-	return sum * (page_size / 1024);
+	return sum;
 }
 
 /* After freeing caches, KASAN's quarantine, and what waits for RCU */
 static struct memory memory_now(void)
 {
-	const char *slabs = "/sys/kernel/slab";
-	DIR *dir = opendir(slabs);
-	struct dirent *d;
 	struct memory m;
-	char file[300];
+	glob_t caches;
 
 	sync();
 	put("/proc/sys/vm", "drop_caches", "3");
-	while (dir && (d = readdir(dir))) {
-		if (d->d_name[0] == '.')
-			continue;
-		snprintf(file, sizeof(file), "%s/shrink", d->d_name);
-		put(slabs, file, "1");
+	if (!glob("/sys/kernel/slab/*/shrink", 0, NULL, &caches)) {
+		for (size_t i = 0; i < caches.gl_pathc; i++)
+			put("", caches.gl_pathv[i], "1");
+		globfree(&caches);
 	}
-	if (dir)
-		closedir(dir);
 	sleep(1);
-	m.available = meminfo("MemAvailable:") + at_hand();
-	m.slab = meminfo("Slab:");
+	/* Free pages that each CPU has at hand are megabytes, and not in MemAvailable */
+	m.available = sum_of("meminfo", "MemAvailable:") +
+		      sum_of("zoneinfo", "  count: ") * (page_size / 1024);
+	m.slab = sum_of("meminfo", "Slab:");
 	return m;
 }
 
@@ -256,94 +249,91 @@ static struct memory settled_after(struct memory before)
 }
 
 /* Whether each copy of an actor acted enough, and each CPU raised traps */
-static bool enough_acts(const struct scenario *s, const struct figures *f)
+static bool acted(bool tell)
 {
-	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++) {
-		unsigned long least = (s->actors[i].least ?: 3) * (unsigned long)seconds / 60;
+	bool enough = true;
 
-		for (int n = 0; n < copies(&s->actors[i]); n++)
-			if (f->acts[i][n] < (least ?: 1))
-				return false;
-	}
-	for (int cpu = 0; cpu < ncpus; cpu++)
-		if (!f->rounds[cpu])
-			return false;
-	return true;
-}
-
-static bool report_acts(const struct scenario *s, const struct figures *f)
-{
-	for (int i = 0; i < MAX_ACTORS && s->actors[i].act; i++) {
+	for (int i = 0; i < MAX_ACTORS && scenario->actors[i].act; i++) {
+		const struct actor *a = &scenario->actors[i];
+		unsigned long wanted = (a->least ?: 3) * (unsigned long)seconds / 60;
 		unsigned long sum = 0, least = -1UL;
 
-		for (int n = 0; n < copies(&s->actors[i]); n++) {
-			sum += f->acts[i][n];
-			least = f->acts[i][n] < least ? f->acts[i][n] : least;
+		for (int n = 0; n < copies(a); n++) {
+			sum += sums.acts[i][n];
+			least = sums.acts[i][n] < least ? sums.acts[i][n] : least;
 		}
-		ksft_print_msg("%s: %lu %s, %lu at least by each\n", s->name, sum,
-			       s->actors[i].what, least);
+		enough &= least >= (wanted ?: 1);
+		if (tell)
+			say("%lu %s, %lu at least by each", sum, a->what, least);
 	}
-	for (int cpu = 0; cpu < ncpus; cpu++)
-		if (!f->rounds[cpu])
-			ksft_print_msg("%s: no trap of user mode on CPU %d\n", s->name, cpu);
-	ksft_print_msg("%s: %lu %s\n", s->name, f->effect, s->effect);
-	return enough_acts(s, f) && f->effect && !f->failed;
+	for (int cpu = 0; cpu < ncpus; cpu++) {
+		enough &= sums.rounds[cpu] > 0;
+		if (tell && !sums.rounds[cpu])
+			say("no trap of user mode on CPU %d", cpu);
+	}
+	return enough;
 }
 
-static bool report_signals(const struct scenario *s, const struct figures *f)
+static bool took_place(void)
+{
+	bool enough = acted(true);
+
+	say("%lu %s", sums.effect, scenario->effect);
+	return enough && sums.effect && !sums.failed;
+}
+
+static bool each_had_its_signal(void)
 {
 	unsigned long raised = 0, signals = 0;
 	bool good = true;
 
 	for (int i = 0; i < TRAPS; i++) {
-		raised += f->raised[i];
-		signals += f->signals[i];
-		if (f->raised[i] && f->signals[i] == (traps[i].signal ? f->raised[i] : 0))
+		raised += sums.raised[i];
+		signals += sums.signals[i];
+		if (sums.raised[i] && sums.signals[i] == (traps[i].signal ? sums.raised[i] : 0))
 			continue;
-		ksft_print_msg("%s: %s: %lu raised, %lu signals\n", s->name, traps[i].name,
-			       f->raised[i], f->signals[i]);
+		say("%s: %lu raised, %lu signals", traps[i].name, sums.raised[i],
+		    sums.signals[i]);
 		good = false;
 	}
-	ksft_print_msg("%s: %lu raised, %lu signals\n", s->name, raised, signals);
+	say("%lu raised, %lu signals", raised, signals);
 	return good;
 }
 
 /* A trap has events of one family */
-static bool report_events(const struct scenario *s, const struct figures *f)
+static bool each_had_its_events(void)
 {
-	unsigned long counted = 0, traced = 0, faults = 0;
-	bool good = !f->dropped && !f->stray && f->nmi_entries == f->nmi_exits;
+	unsigned long counted = 0, entries[EVENTS] = { 0 };
+	bool good = !sums.dropped && !sums.stray && sums.nmi_entries == sums.nmi_exits;
 
 	for (int i = 0; i < TRAPS; i++) {
-		unsigned long in_trap = traps[i].page ? 0 : f->counted[i];
-		unsigned long in_pagefault = traps[i].page ? f->counted[i] : 0;
+		bool same = sums.counted[i];
 
-		counted += f->counted[i];
-		traced += f->trap_entries[i];
-		faults += f->fault_entries[i];
-		if (f->counted[i] && f->trap_entries[i] == in_trap &&
-		    f->trap_exits[i] == in_trap && f->fault_entries[i] == in_pagefault &&
-		    f->fault_exits[i] == in_pagefault)
-			continue;
-		ksft_print_msg("%s: %s: %lu raised; trap %lu and %lu, pagefault %lu and %lu\n",
-			       s->name, traps[i].name, f->counted[i], f->trap_entries[i],
-			       f->trap_exits[i], f->fault_entries[i], f->fault_exits[i]);
-		good = false;
+		for (int event = 0; event < EVENTS; event++) {
+			same &= sums.events[event][i] ==
+				((event < 2) == !traps[i].page ? sums.counted[i] : 0);
+			entries[event] += sums.events[event][i];
+		}
+		counted += sums.counted[i];
+		if (!same)
+			say("%s: %lu raised; trap %lu and %lu, pagefault %lu and %lu",
+			    traps[i].name, sums.counted[i], sums.events[0][i],
+			    sums.events[1][i], sums.events[2][i], sums.events[3][i]);
+		good &= same;
 	}
-	ksft_print_msg("%s: %lu raised while counted; entries: %lu trap, %lu pagefault, %lu NMI\n",
-		       s->name, counted, traced, faults, f->nmi_entries);
-	if (f->dropped)
-		ksft_print_msg("%s: %lu dropped by the histograms\n", s->name, f->dropped);
+	say("%lu raised while counted; entries: %lu trap, %lu pagefault, %lu NMI", counted,
+	    entries[0], entries[2], sums.nmi_entries);
+	if (sums.dropped)
+		say("%lu dropped by the histograms", sums.dropped);
 	return good;
 }
 
 /* The first two parts are equal, but the second may have been repeated */
-static bool report_memory(const struct scenario *s, const struct memory *m, int parts,
-			  int repeated)
+static bool memory_stays(const struct memory *m, int parts, int repeated)
 {
 	for (int i = 0; i < parts; i++)
-		ksft_print_msg("%s: %ld KiB less available, %ld KiB more in slabs\n", s->name,
-			       m[i].available - m[i + 1].available, m[i + 1].slab - m[i].slab);
+		say("%ld KiB less available, %ld KiB more in slabs",
+		    m[i].available - m[i + 1].available, m[i + 1].slab - m[i].slab);
 	return !grown(m[0], m[parts], kept * MEMORY_ALLOWED) &&
 	       !(grown(m[0], m[1], kept * PART_ALLOWED) &&
 		 grown(m[1], m[2], kept * PART_ALLOWED * (1 + 2 * repeated)));
@@ -354,110 +344,84 @@ static const char * const results[] = {
 	"memory does not grow",
 };
 
-#define RESULTS	((int)ARRAY_SIZE(results))
-
-static void test(const struct scenario *s)
+static void test(void)
 {
-	const char *why = s->cannot ? s->cannot() : NULL;
-	struct figures warm_up = { 0 }, f = { 0 };
-	time_t began = time(NULL);
+	const bool switches = scenario->switches;
+	const char *why = scenario->cannot ? scenario->cannot() : NULL;
 	int ms = seconds * 1000, parts = 0, more = 0;
+	bool good[ARRAY_SIZE(results)], failed;
+	time_t began = time(NULL);
 	struct memory memory[4];
 
-	for (int i = 0; why && i < RESULTS; i++)
-		ksft_test_result_skip("%s: %s: %s\n", s->name, results[i], why);
+	for (size_t i = 0; why && i < ARRAY_SIZE(results); i++)
+		ksft_test_result_skip("%s: %s: %s\n", scenario->name, results[i], why);
 	if (why)
 		return;
 
-	put("/dev", "kmsg", "trap_stress: %s\n", s->name);
-	run(s, ms / 10 + 500, false, &warm_up);
+	put("/dev", "kmsg", "trap_stress: %s\n", scenario->name);
+	memset(&sums, 0, sizeof(sums));
+	run(ms / 10 + 500, false);
+	/* Of the warm-up, nothing else counts */
+	failed = sums.failed;
+	memset(&sums, 0, sizeof(sums));
+	sums.failed = failed;
 	memory[0] = settled();
-	for (; parts < 2 && s->switches; parts++) {
-		run(s, ms / 4, false, &f);
+	for (; parts < (switches ? 2 : 1); parts++) {
+		run(switches ? ms / 4 : ms / 2, !switches);
 		memory[parts + 1] = settled_after(memory[parts]);
 	}
-	if (!parts) {
-		run(s, ms / 2, true, &f);
-		memory[++parts] = settled_after(memory[0]);
-	}
-	run(s, ms / 2, true, &f);
+	run(ms / 2, true);
 	/* A slow kernel, with KASAN say, needs longer for enough acts */
-	for (; more < 3 && !f.failed && !enough_acts(s, &f); more++)
-		run(s, ms, true, &f);
+	for (; more < 3 && !sums.failed && !acted(false); more++)
+		run(ms, true);
 	memory[parts + 1] = settled_after(memory[parts]);
-	parts++;
-	f.failed |= warm_up.failed;
 
-	ksft_test_result(report_acts(s, &f), "%s: %s\n", s->name, results[0]);
-	ksft_test_result(report_signals(s, &f), "%s: %s\n", s->name, results[1]);
-	ksft_test_result(report_events(s, &f), "%s: %s\n", s->name, results[2]);
-	ksft_test_result(report_memory(s, memory, parts, s->switches ? 0 : more), "%s: %s\n",
-			 s->name, results[3]);
-	ksft_print_msg("%s: %d s, %ld with all\n", s->name, seconds, (long)(time(NULL) - began));
+	good[0] = took_place();
+	good[1] = each_had_its_signal();
+	good[2] = each_had_its_events();
+	good[3] = memory_stays(memory, parts + 1, switches ? 0 : more);
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++)
+		ksft_test_result(good[i], "%s: %s\n", scenario->name, results[i]);
+	say("%d s, %ld with all", seconds, (long)(time(NULL) - began));
 	put("/dev", "kmsg", "trap_stress: end\n");
 }
 
-/* Where the instructions of the traps are, which is the same in all processes */
-static void set_trap_filter(void)
-{
-	size_t n;
-
-	skip_traps();
-	n = snprintf(trap_filter, sizeof(trap_filter),
-		     "vector == 14 || vector == 18 || (user_mode == 0 && vector == 0)");
-	for (int i = 0; i < TRAPS; i++) {
-		if (!traps[i].user || traps[i].page)
-			continue;
-		find_user_trap(traps[i].vector)->raise(NULL);
-		n += snprintf(trap_filter + n, sizeof(trap_filter) - n,
-			      " || (vector != 2 && user_mode == 1 && ip == 0x%lx)", trap_ip);
-	}
-}
-
-static void clean_up(void)
+static void at_end(void)
 {
 	/* Not when a child ends */
 	if (getpid() != tester)
 		return;
-	all_online();
-	remove_swap_and_group();
-	tear_down_made();
-	put(TRACING, "current_tracer", "nop");
-	put(TRACING, "set_ftrace_filter", "%s", "");
-	remove_probes();
-	put(TRACING, "events/trap/enable", "0");
-	put(TRACING, "events/pagefault/enable", "0");
+	clean_up();
 	if (watchdog)
 		put("/proc/sys/kernel", "nmi_watchdog", "%s", watchdog);
 }
 
-static const struct scenario *find_scenario(const char *name)
+static void use(const char *name)
 {
-	for (size_t i = 0; i < (size_t)nr_scenarios; i++)
-		if (!strcmp(scenarios[i].name, name))
-			return &scenarios[i];
-	ksft_exit_fail_msg("no scenario '%s'\n", name);
+	for (scenario = scenarios; scenario->name && strcmp(scenario->name, name);)
+		scenario++;
+	if (!scenario->name)
+		ksft_exit_fail_msg("no scenario '%s'\n", name);
 }
 
 int main(int argc, char **argv)
 {
-	static const int taken[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	long number = 0;
+	int option, nr_scenarios = 0;
 	char *rest;
-	int option;
 
 	while ((option = getopt(argc, argv, "s:")) != -1) {
-		rest = NULL;
-		if (option == 's')
-			number = strtol(optarg, &rest, 10);
-		if (!rest || *rest || number < 1 || number > MOST_SECONDS)
+		long number = option == 's' ? strtol(optarg, &rest, 10) : 0;
+
+		if (number < 1 || number > MOST_SECONDS || *rest)
 			ksft_exit_fail_msg("usage: trap_stress [-s 1...%d] [SCENARIO]...\n",
 					   MOST_SECONDS);
 		seconds = number;
 	}
 	sigemptyset(&ends);
-	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
-		sigaddset(&ends, taken[i]);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigaddset(&ends, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	/* The reader of the results may end before the clean-up */
 	signal(SIGPIPE, SIG_IGN);
@@ -465,36 +429,37 @@ int main(int argc, char **argv)
 	start_monitor();
 	page_size = sysconf(_SC_PAGESIZE);
 	ncpus = cpus();
-	tmpdir = getenv("TMPDIR") ?: "/tmp";
 	if (!access("/sys/kernel/debug/kmemleak", F_OK))
 		kept = KEPT_BY_DEBUG;
-	if (ncpus < 2 || ncpus > MAX_CPUS - 2)
-		ksft_exit_skip("needs 2 to %d CPUs\n", MAX_CPUS - 2);
+	if (ncpus < 2 || ncpus > MAX_CPUS)
+		ksft_exit_skip("needs 2 to %d CPUs\n", MAX_CPUS);
 	raise_file = open(RAISE_FILE, O_WRONLY);
 	if (raise_file < 0)
 		ksft_exit_skip(NO_TRAP_TEST "\n");
 	for (int i = optind; i < argc; i++)
-		find_scenario(argv[i]);
+		use(argv[i]);
 
 	area = new_pages((1 + FRESH_PAGES) * page_size);
-	hog = new_pages(HOG_SIZE);
+	make_hog();
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (shared == MAP_FAILED || mprotect(area, page_size, PROT_NONE))
 		ksft_exit_fail_msg("memory: %s\n", strerror(errno));
-	set_trap_filter();
-	snprintf(fault_filter, sizeof(fault_filter), "address >= 0x%lx && address < 0x%lx",
-		 (long)area, (long)area + (1 + FRESH_PAGES) * page_size);
+	set_filters();
 	tester = getpid();
-	atexit(clean_up);
+	atexit(at_end);
 	/* No NMIs of the watchdog: all NMIs are counted */
 	watchdog = get("/proc/sys/kernel", "nmi_watchdog");
 	put("/proc/sys/kernel", "nmi_watchdog", "0");
 
-	ksft_set_plan(RESULTS * (optind < argc ? argc - optind : nr_scenarios));
-	for (int i = optind; i < argc; i++)
-		test(find_scenario(argv[i]));
-	for (size_t i = 0; optind == argc && i < (size_t)nr_scenarios; i++)
-		test(&scenarios[i]);
+	while (scenarios[nr_scenarios].name)
+		nr_scenarios++;
+	ksft_set_plan(ARRAY_SIZE(results) * (optind < argc ? argc - optind : nr_scenarios));
+	for (int i = optind; i < argc; i++) {
+		use(argv[i]);
+		test();
+	}
+	for (scenario = scenarios; optind == argc && scenario->name; scenario++)
+		test();
 	ksft_finished();
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034,SC3043 # variables of scripts/check/run
 # stress: traps while events, CPUs and memory change, a minute each, 4 CPUs, on kasan and debug
 #
 # SECONDS_EACH=SECONDS: shorter, or longer. STRESS_KERNEL=NAME: on another kernel. A scenario
@@ -12,13 +12,8 @@ repeat_with="SECONDS_EACH=$each${STRESS_KERNEL:+ STRESS_KERNEL=$STRESS_KERNEL}"
 
 # asked_for SCENARIO: whether ONLY is the beginning of its name, or names one of its results
 asked_for() {
-	case "stress on $on: $1" in
-	"${ONLY:-}"*)	return 0 ;;
-	esac
-	case ${ONLY:-} in
-	"stress on $on: $1"*)	return 0 ;;
-	esac
-	return 1
+	case "stress on $on: $1" in "${ONLY:-}"*) return 0 ;; esac
+	case ${ONLY:-} in "stress on $on: $1"*) ;; *) return 1 ;; esac
 }
 
 run_stress() {	# SCENARIO...
@@ -36,23 +31,14 @@ cat kmemleak >/job/leaks || echo "kmemleak cannot be read" >/job/leaks
 EOF
 }
 
-no_leaks() {
-	cat "$job/leaks" && [ ! -s "$job/leaks" ]
-}
+no_leaks() { cat "$job/leaks" && [ ! -s "$job/leaks" ]; }
 
-# console_of SCENARIO: what the console said during it; "end" stands for what it said
-# outside of all scenarios
-console_of() {
-	tr -d '\r' <"$job/console.log" | awk -v of="$1" '
-		BEGIN				{ now = "end" }
-		/[]:] trap_stress: [a-z]+$/	{ now = $NF }
-		now == of'
-}
-
-# A complaint that console_clean() does not know has a call trace. None may be here.
+# What the console said during a scenario; "end" stands for what it said outside of all. A
+# complaint that console_clean() does not know has a call trace. None may be here.
 silent() {	# SCENARIO
-	console_of "$1" >"$job.$1" && [ -s "$job.$1" ] &&
-	console_clean "$job.$1" &&
+	tr -d '\r' <"$job/console.log" | awk -v of="$1" 'BEGIN { now = "end" }
+		/[]:] trap_stress: [a-z]+$/ { now = $NF } now == of' >"$job.$1" &&
+	[ -s "$job.$1" ] && console_clean "$job.$1" &&
 	! grep -aE 'Call Trace|cut here|KASAN|UBSAN|kmemleak: (.* leaks|.*disabled)|rcu:.*(stall|starve)' \
 		"$job.$1"
 }
@@ -64,6 +50,7 @@ case $each in
 esac
 
 stress() {	# SCENARIO...
+	local scenario result name
 	[ "$each" -ge 60 ] ||
 		skip "stress on $on: each scenario has a minute" "SECONDS_EACH=$each asks for less"
 	kernels "$on"
