@@ -8,11 +8,20 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/futex.h>
 
 #include "pagefault_matrix.h"
+
+/* What a workload is counted by */
+enum counter {
+	EXIT_MINOR, EXIT_MAJOR, EXIT_OTHER, NOREGS_MINOR, NOREGS_MAJOR, NOREGS_OTHER,
+	TIMED,				/* the events with a duration are before this one */
+	EXIT_FIXUP = TIMED, EXIT_KERNEL_ADDRESS, EXIT_NO_DURATION, ENTRY, ENTRY_USER,
+	PAGE_FAULT_USER, PAGE_FAULT_KERNEL, PERF_FAULTS, PERF_MINOR, PERF_MAJOR, COUNTERS
+};
 
 static const struct {
 	const char *event, *filter;
@@ -21,19 +30,19 @@ static const struct {
 	[EXIT_MINOR] = { EXIT_EVENT, MINOR },
 	[EXIT_MAJOR] = { EXIT_EVENT, MAJOR },
 	[EXIT_OTHER] = { EXIT_EVENT, "outcome > 1" },
+	[NOREGS_MINOR] = { NOREGS_EVENT, MINOR },
+	[NOREGS_MAJOR] = { NOREGS_EVENT, MAJOR },
+	[NOREGS_OTHER] = { NOREGS_EVENT, "outcome > 1" },
 	[EXIT_FIXUP] = { EXIT_EVENT, FIXUP },
 	[EXIT_KERNEL_ADDRESS] = { EXIT_EVENT, "address >= 0x%llx" },
 	[EXIT_NO_DURATION] = { EXIT_EVENT, "duration == 0" },
 	[ENTRY] = { ENTRY_EVENT },
 	[ENTRY_USER] = { ENTRY_EVENT, IN_USER },
-	[NOREGS_MINOR] = { NOREGS_EVENT, MINOR },
-	[NOREGS_MAJOR] = { NOREGS_EVENT, MAJOR },
-	[NOREGS_OTHER] = { NOREGS_EVENT, "outcome > 1" },
 	[PAGE_FAULT_USER] = { "exceptions/page_fault_user" },
 	[PAGE_FAULT_KERNEL] = { "exceptions/page_fault_kernel" },
-	[PERF_FAULTS] = { NULL, NULL, PERF_COUNT_SW_PAGE_FAULTS },
-	[PERF_MINOR] = { NULL, NULL, PERF_COUNT_SW_PAGE_FAULTS_MIN },
-	[PERF_MAJOR] = { NULL, NULL, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+	[PERF_FAULTS] = { .software = PERF_COUNT_SW_PAGE_FAULTS },
+	[PERF_MINOR] = { .software = PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	[PERF_MAJOR] = { .software = PERF_COUNT_SW_PAGE_FAULTS_MAJ },
 };
 
 struct faults {
@@ -43,10 +52,10 @@ struct faults {
 /* Of the workload that this process is */
 const struct workload *workload;
 bool together;
-size_t n, left_out;
+size_t n, left_out, mem_size, step;	/* step: from one page to the next */
 char *mem;
-int counter[COUNTERS];
-struct expected expected[8];
+static int counter[COUNTERS];
+struct expected expected[9];	/* the last one is empty */
 int expectations;
 /*
  * Faults that end at a fixup, although the code has not disabled page faults. Code
@@ -54,6 +63,11 @@ int expectations;
  * futexes, some file systems, and rseq after a fork(), the return to user mode.
  */
 size_t bad_fixups;
+
+size_t pages_of(const struct workload *w)
+{
+	return together && w->together ? w->together : w->pages;
+}
 
 /* The other workloads must not wait for this one */
 static void leave(void)
@@ -82,11 +96,8 @@ int open_event(const char *event, int software, const char *filter, pid_t pid, i
 	};
 	int fd = perf_open(&attr, pid, cpu);
 
-	if (fd < 0)
-		ksft_exit_fail_msg("perf_event_open, %s: %s\n",
-				   event ? event : "software event", strerror(errno));
-	if (filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter))
-		ksft_exit_fail_msg("filter of %s, %s: %s\n", event, filter,
+	if (fd < 0 || (*filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter)))
+		ksft_exit_fail_msg("%s, filter %s: %s\n", event ?: "software event", filter,
 				   strerror(errno));
 	return fd;
 }
@@ -108,68 +119,44 @@ static void open_counters(void)
 		snprintf(filter, sizeof(filter), counters[i].filter ?: "", kernel_base);
 		/* The control: as if the first faults of the workload were lost */
 		if (left_out && (i == EXIT_MINOR || i == ENTRY_USER))
-			snprintf(filter + strlen(filter), sizeof(filter) - strlen(filter),
-				 " && !(" IN ")", (unsigned long)mem,
-				 (unsigned long)mem + left_out * page);
-		counter[i] = open_event(counters[i].event, counters[i].software,
-					*filter ? filter : NULL, 0, -1);
+			snprintf(filter, sizeof(filter), "%s && !(" IN ")", counters[i].filter,
+				 (unsigned long)mem, (unsigned long)mem + left_out * page_size);
+		counter[i] = open_event(counters[i].event, counters[i].software, filter, 0, -1);
 	}
-	for (struct expected *x = expected; x < expected + expectations; x++)
-		x->fd = open_event(x->event, 0, x->filter, 0, -1);
+	for (int i = 0; i < expectations; i++)
+		expected[i].fd = open_event(expected[i].event, 0, expected[i].filter, 0, -1);
 }
 
-static struct expected *add_expected(const char *event, const char *filter, const char *start,
-				     size_t size)
+/* expect - That there are @least to @most faults on the memory */
+void expect(const char *event, unsigned long least, unsigned long most, const char *filter)
 {
 	struct expected *x = &expected[expectations++];
 
-	if (expectations > (int)ARRAY_SIZE(expected))
+	if (expectations == 9)
 		give_up("too many expectations");
 	x->event = event;
-	snprintf(x->filter, sizeof(x->filter), "%s%s" IN, filter ?: "", filter ? AND : "",
-		 (unsigned long)start, (unsigned long)start + size);
-	return x;
-}
-
-/* expect - That there are @least to @most faults at some addresses */
-void expect(const char *event, unsigned long least, unsigned long most, const char *filter,
-	    const char *start, size_t size)
-{
-	struct expected *x = add_expected(event, filter, start, size);
-
+	snprintf(x->filter, sizeof(x->filter), "%s%s" IN, filter ?: "", filter ? " && " : "",
+		 (unsigned long)mem, (unsigned long)mem + mem_size);
 	x->least = least;
 	/* A page may fault again: after reclaim, or by NUMA balancing */
 	x->most = together || numa_balancing ? ULONG_MAX : most;
 }
 
-/* expect_sum - The same of this and of the expectation before, together */
-void expect_sum(const char *event, const char *filter, const char *start, size_t size)
-{
-	struct expected *x = add_expected(event, filter, start, size);
-
-	x->least = x[-1].least;
-	x->most = x[-1].most;
-	x->more = true;
-}
-
 /*
  * Measuring
  */
-static struct faults rusage(void)
+
+/* Read getrusage() into @f. Return whether it is unchanged */
+static bool same_rusage(struct faults *f)
 {
+	struct faults before = *f;
 	struct rusage self, children;
 
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &children);
-	return (struct faults) {
-		self.ru_minflt + children.ru_minflt,
-		self.ru_majflt + children.ru_majflt,
-	};
-}
-
-static bool same(struct faults a, struct faults b)
-{
-	return a.minor == b.minor && a.major == b.major;
+	f->minor = self.ru_minflt + children.ru_minflt;
+	f->major = self.ru_majflt + children.ru_majflt;
+	return f->minor == before.minor && f->major == before.major;
 }
 
 static unsigned long long now(void)
@@ -195,7 +182,7 @@ static void reset_counters(void)
  */
 static bool measure(void (*run)(void), struct faults *f, unsigned long long *time)
 {
-	struct faults before, enabled, end, after;
+	struct faults before = { }, end = { };
 	int tries = 0;
 
 	do {
@@ -203,10 +190,9 @@ static bool measure(void (*run)(void), struct faults *f, unsigned long long *tim
 			give_up("there are always faults while the counting starts");
 		want(prctl(PR_TASK_PERF_EVENTS_DISABLE), "disable");
 		reset_counters();
-		before = rusage();
+		same_rusage(&before);
 		want(prctl(PR_TASK_PERF_EVENTS_ENABLE), "enable");
-		enabled = rusage();
-	} while (!same(before, enabled));
+	} while (!same_rusage(&before));
 
 	*time = now();
 	if (run)
@@ -214,26 +200,18 @@ static bool measure(void (*run)(void), struct faults *f, unsigned long long *tim
 	*time = now() - *time;
 
 	/* The memory may have to be copied after a fork() */
-	end = rusage();
-	end = rusage();
+	same_rusage(&end);
+	same_rusage(&end);
 	want(prctl(PR_TASK_PERF_EVENTS_DISABLE), "disable");
-	after = rusage();
-
 	f->minor = end.minor - before.minor;
 	f->major = end.major - before.major;
-	return same(end, after);
+	return same_rusage(&end);
 }
 
 /*
  * The sum of durations, by histograms. No memory is allocated here: a fault of
  * this would be in them.
  */
-struct durations {
-	unsigned long long faults, sum;
-};
-
-#define HISTOGRAM	"hist:keys=common_pid:vals=duration if common_pid == %d"
-
 static const char *const timed_events[] = { EXIT_EVENT, NOREGS_EVENT };
 
 static void time_faults(bool on)
@@ -243,42 +221,43 @@ static void time_faults(bool on)
 	for (size_t i = 0; i < ARRAY_SIZE(timed_events); i++) {
 		snprintf(file, sizeof(file), "events/%s/trigger", timed_events[i]);
 		/* O_TRUNC removes the trigger */
-		must(put(instance, file, "%s", ""), file);
+		must(put(fault_instance, file, "%s", ""), file);
 		if (on)
-			must(put(instance, file, HISTOGRAM, getpid()), file);
+			must(put(fault_instance, file,
+				 "hist:keys=common_pid:vals=duration if common_pid == %d",
+				 getpid()), file);
 	}
 }
 
-static void read_durations(struct durations *d)
+static void read_durations(unsigned long long *faults, unsigned long long *sum)
 {
-	unsigned long long faults, sum;
+	unsigned long long some, took;
 	static char text[4096];
 	char file[200], *at;
 	ssize_t size;
 	int fd;
 
-	memset(d, 0, sizeof(*d));
+	*faults = 0;
+	*sum = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(timed_events); i++) {
-		snprintf(file, sizeof(file), "%s/events/%s/hist", instance, timed_events[i]);
+		snprintf(file, sizeof(file), "%s/events/%s/hist", fault_instance, timed_events[i]);
 		fd = want(open(file, O_RDONLY), file);
 		size = want(read(fd, text, sizeof(text) - 1), file);
 		text[size] = '\0';
 		close(fd);
 		at = strstr(text, "} hitcount:");
-		if (at && sscanf(at, "} hitcount: %llu duration: %llu", &faults, &sum) == 2) {
-			d->faults += faults;
-			d->sum += sum;
+		if (at && sscanf(at, "} hitcount: %llu duration: %llu", &some, &took) == 2) {
+			*faults += some;
+			*sum += took;
 		}
 	}
 }
 
 static bool differ(const char *what, unsigned long long a, unsigned long long b)
 {
-	if (a == b)
-		return false;
-	if (!left_out || verbose)
+	if (a != b && !left_out)
 		ksft_print_msg("%s: %s: %llu, not %llu\n", workload->name, what, a, b);
-	return true;
+	return a != b;
 }
 
 /* How many counters disagree; @missing: minor faults without an event */
@@ -291,14 +270,6 @@ static int disagree(const struct faults *f, long *missing)
 		c[i] = read_event(counter[i]);
 	exits = c[EXIT_MINOR] + c[EXIT_MAJOR] + c[EXIT_OTHER];
 	*missing = f->minor - (c[EXIT_MINOR] + c[NOREGS_MINOR]);
-	for (int i = 0; verbose && i < COUNTERS; i++)
-		if (c[i])
-			ksft_print_msg("%s: %llu of %s, %s\n", workload->name, c[i],
-				       counters[i].event ?: "software event",
-				       counters[i].filter ?: "");
-	if (verbose)
-		ksft_print_msg("%s: %ld minor, %ld major by getrusage()\n", workload->name,
-			       f->minor, f->major);
 
 	wrong += differ("minor, events and getrusage()",
 			c[EXIT_MINOR] + c[NOREGS_MINOR], f->minor);
@@ -312,7 +283,6 @@ static int disagree(const struct faults *f, long *missing)
 	wrong += differ("minor exits and minor-faults", c[EXIT_MINOR], c[PERF_MINOR]);
 	wrong += differ("major exits and major-faults", c[EXIT_MAJOR], c[PERF_MAJOR]);
 	wrong += differ("exits without duration", c[EXIT_NO_DURATION], 0);
-
 	/*
 	 * page-faults leaves out the faults at addresses of the kernel, and those
 	 * in code that has disabled page faults
@@ -322,46 +292,30 @@ static int disagree(const struct faults *f, long *missing)
 			c[PERF_FAULTS]);
 
 	for (struct expected *x = expected; x < expected + expectations; x++) {
-		x->count = read_event(x->fd);
-		sum = x->more ? sum + x->count : x->count;
-		if (verbose)
-			ksft_print_msg("%s:     %llu of %s, %s (%lu to %ld)\n",
-				       workload->name, x->count, x->event, x->filter,
-				       x->least, x->most);
-		if (x < expected + expectations - 1 && x[1].more)
+		sum = read_event(x->fd) + (x->more ? sum : 0);
+		if (x[1].more || (sum >= x->least && sum <= x->most))
 			continue;
-		if (sum >= x->least && sum <= x->most)
-			continue;
-		ksft_print_msg("%s: %llu of %s with %s, not %lu to %lu\n",
-			       workload->name, sum, x->event, x->filter,
-			       x->least, x->most);
+		ksft_print_msg("%s: %llu of %s with %s, not %lu to %lu\n", workload->name, sum,
+			       x->event, x->filter, x->least, x->most);
 		wrong++;
 	}
 	return wrong;
 }
 
 /* Whether the faults of a sequential task took no longer than it ran */
-static bool within(const struct durations *d, unsigned long long time)
+static bool within(unsigned long long faults, unsigned long long sum, unsigned long long time)
 {
 	unsigned long long counted = 0;
-	const int timed[] = {
-		EXIT_MINOR, EXIT_MAJOR, EXIT_OTHER, NOREGS_MINOR, NOREGS_MAJOR,
-		NOREGS_OTHER,
-	};
 	bool fine;
 
-	for (size_t i = 0; i < ARRAY_SIZE(timed); i++)
-		counted += read_event(counter[timed[i]]);
-	if (verbose)
-		ksft_print_msg("%s:     %llu ns in %llu faults, of %llu ns\n",
-			       workload->name, d->sum, d->faults, time);
-	fine = !differ("faults of the histogram and of perf", d->faults, counted);
-	if (d->sum > time || d->sum < d->faults) {
-		ksft_print_msg("%s: %llu faults took %llu ns, of %llu ns\n",
-			       workload->name, d->faults, d->sum, time);
-		fine = false;
-	}
-	return fine;
+	for (int i = 0; i < TIMED; i++)
+		counted += read_event(counter[i]);
+	fine = !differ("faults of the histogram and of perf", faults, counted);
+	if (sum <= time && sum >= faults)
+		return fine;
+	ksft_print_msg("%s: %llu faults took %llu ns, of %llu ns\n", workload->name, faults, sum,
+		       time);
+	return false;
 }
 
 /* All begin at the same time */
@@ -372,12 +326,30 @@ static void wait_for_others(void)
 		usleep(1000);
 }
 
+static const char *set_up(void)
+{
+	const char *why;
+	int dry;
+
+	/* The threads of glibc need the futex() with 32-bit time */
+	if (workload->kind == THREADS && syscall(SYS_futex, &dry, FUTEX_WAKE_PRIVATE, 1))
+		return "this kernel has no futex() for threads of this program";
+	n = pages_of(workload);
+	step = page_size;
+	mem_size = n * step;
+	why = workload->set_up();
+	for (size_t i = 0; !why && workload->faults[i].event; i++)
+		expect(workload->faults[i].event, workload->faults[i].least * n / 2,
+		       workload->faults[i].most == ANY ? ULONG_MAX :
+		       workload->faults[i].most * n / 2, workload->faults[i].filter);
+	return why;
+}
+
 /* This process becomes a workload */
-void work(const struct workload *w, struct result *r)
+void work(const struct workload *w, char *skipped)
 {
 	bool timed = w->kind == SEQUENTIAL && !together && !left_out, fine;
-	unsigned long long time = 0;
-	struct durations d;
+	unsigned long long time, faults = 0, sum = 0;
 	struct faults f;
 	const char *why;
 	int wrong, dry;
@@ -387,16 +359,10 @@ void work(const struct workload *w, struct result *r)
 	alarm(300);
 	workload = w;
 	before_give_up = leave;
-	n = together ? w->pages_together : w->pages;
 	want(mlockall(MCL_CURRENT), "mlockall");
-	/* The threads of glibc need the futex() with 32-bit time */
-	if (w->kind == THREADS && syscall(SYS_futex, &dry, FUTEX_WAKE_PRIVATE, 1))
-		why = "this kernel has no futex() for threads of this program";
-	else
-		why = w->set_up();
+	why = set_up();
 	if (why) {
-		r->skipped = true;
-		snprintf(r->why, sizeof(r->why), "%s", why);
+		snprintf(skipped, sizeof(shared->why[0]), "%s", why);
 		wait_for_others();
 		_exit(KSFT_SKIP);
 	}
@@ -407,7 +373,7 @@ void work(const struct workload *w, struct result *r)
 			time_faults(true);
 		fine = measure(dry ? NULL : w->run, &f, &time);
 		if (timed) {
-			read_durations(&d);
+			read_durations(&faults, &sum);
 			time_faults(false);
 		}
 	}
@@ -417,6 +383,6 @@ void work(const struct workload *w, struct result *r)
 	/* getrusage(), perf, the exceptions events, and entries and exits */
 	fine = left_out ? wrong == 6 && missing == (long)left_out : !wrong;
 	if (timed)
-		fine &= within(&d, time);
+		fine &= within(faults, sum, time);
 	_exit(fine ? KSFT_PASS : KSFT_FAIL);
 }
