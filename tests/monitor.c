@@ -21,24 +21,6 @@ static struct interrupt {
 static bool interrupts_moved;
 static pid_t interrupts_of;
 
-static void save_interrupts(void)
-{
-	struct interrupt *i = interrupts;
-	struct dirent *irq;
-	char file[300];
-	DIR *dir;
-
-	dir = opendir("/proc/irq");
-	while (dir && (irq = readdir(dir)) && i < interrupts + ARRAY_SIZE(interrupts) - 1) {
-		snprintf(file, sizeof(file), "%s/smp_affinity_list", irq->d_name);
-		i->cpus = get("/proc/irq", file);
-		if (i->cpus)
-			i++->number = atoi(irq->d_name);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 /* Keep all of them off CPU 0, the monitor's included */
 static void move_interrupts(void)
 {
@@ -53,7 +35,7 @@ static void move_interrupts(void)
 	}
 }
 
-/* restore_interrupts - Restore the affinities that start_monitor() saved */
+/* Restore the affinities that start_monitor() saved */
 void restore_interrupts(void)
 {
 	char file[64];
@@ -71,38 +53,24 @@ void restore_interrupts(void)
 /* start_monitor - Before the first use, in the process that ends last */
 void start_monitor(void)
 {
+	struct interrupt *i = interrupts;
+	struct dirent *irq;
+	char file[300];
+	DIR *dir;
+
 	if (!getenv("QEMU_MONITOR"))
 		return;
-	save_interrupts();
+	dir = opendir("/proc/irq");
+	while (dir && (irq = readdir(dir)) && i < interrupts + ARRAY_SIZE(interrupts) - 1) {
+		snprintf(file, sizeof(file), "%s/smp_affinity_list", irq->d_name);
+		i->cpus = get("/proc/irq", file);
+		if (i->cpus)
+			i++->number = atoi(irq->d_name);
+	}
+	if (dir)
+		closedir(dir);
 	interrupts_of = getpid();
 	atexit(restore_interrupts);
-}
-
-/*
- * A serial port of the guest may be connected to the monitor of QEMU (-mon
- * mode=control): QEMU_MONITOR names it then.
- */
-static int open_qemu_monitor(void)
-{
-	const char *device = getenv("QEMU_MONITOR");
-	struct termios tio;
-	int fd;
-
-	if (!device)
-		return -1;
-	fd = open(device, O_RDWR | O_NOCTTY);
-	if (fd < 0 || tcgetattr(fd, &tio))
-		ksft_exit_fail_msg("%s: %s\n", device, strerror(errno));
-	cfmakeraw(&tio);
-	tcsetattr(fd, TCSAFLUSH, &tio);
-	move_interrupts();
-
-	/* The port echoed what was said before: 0xff makes QMP forget it */
-	if (write(fd, "\xff\n", 2) != 2)
-		ksft_exit_fail_msg("%s: %s\n", device, strerror(errno));
-	usleep(100000);
-	tcflush(fd, TCIFLUSH);
-	return fd;
 }
 
 /* Send a command of QMP, and wait for the line that answers it */
@@ -135,51 +103,54 @@ static bool qmp(int fd, const char *command, const char *arguments)
 	return false;
 }
 
-/* open_monitor - For many commands: a file descriptor, or -1 if there is none */
+/*
+ * open_monitor - For many commands: a file descriptor, or -1 if there is none
+ *
+ * A serial port of the guest may be connected to the monitor of QEMU (-mon
+ * mode=control): QEMU_MONITOR names it then.
+ */
 int open_monitor(void)
 {
-	int fd = open_qemu_monitor();
+	const char *device = getenv("QEMU_MONITOR");
+	struct termios tio;
+	int fd;
 
+	if (!device)
+		return -1;
+	fd = open(device, O_RDWR | O_NOCTTY);
+	if (fd < 0 || tcgetattr(fd, &tio))
+		ksft_exit_fail_msg("%s: %s\n", device, strerror(errno));
+	cfmakeraw(&tio);
+	tcsetattr(fd, TCSAFLUSH, &tio);
+	move_interrupts();
+
+	/* The port echoed what was said before: 0xff makes QMP forget it */
+	if (write(fd, "\xff\n", 2) != 2)
+		ksft_exit_fail_msg("%s: %s\n", device, strerror(errno));
+	usleep(100000);
+	tcflush(fd, TCIFLUSH);
 	/* This is an error if an earlier user of the port has sent it */
-	if (fd >= 0)
-		qmp(fd, "qmp_capabilities", "");
+	qmp(fd, "qmp_capabilities", "");
 	return fd;
 }
 
-static bool monitor_vcommand(int fd, const char *fmt, va_list args)
-{
-	char text[256], arguments[300];
-
-	vsnprintf(text, sizeof(text), fmt, args);
-	snprintf(arguments, sizeof(arguments), "\"command-line\": \"%s\"", text);
-	return qmp(fd, "human-monitor-command", arguments);
-}
-
-/* monitor_command - Run a command of QEMU's human monitor */
+/* monitor_command - Run a command of QEMU's human monitor; open that for it if @fd is -1 */
 bool monitor_command(int fd, const char *fmt, ...)
 {
+	int opened = fd < 0 ? open_monitor() : -1;
+	char text[256], arguments[300];
 	va_list args;
 	bool done;
 
-	va_start(args, fmt);
-	done = monitor_vcommand(fd, fmt, args);
-	va_end(args);
-	return done;
-}
-
-/* on_qemu_monitor - Open the monitor, run one command, and close it */
-bool on_qemu_monitor(const char *fmt, ...)
-{
-	int fd = open_monitor();
-	va_list args;
-	bool done;
-
-	if (fd < 0)
+	if (fd < 0 && opened < 0)
 		return false;
 	va_start(args, fmt);
-	done = monitor_vcommand(fd, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	close(fd);
+	snprintf(arguments, sizeof(arguments), "\"command-line\": \"%s\"", text);
+	done = qmp(fd < 0 ? opened : fd, "human-monitor-command", arguments);
+	if (fd < 0)
+		close(opened);
 	return done;
 }
 
@@ -191,35 +162,30 @@ bool on_qemu_monitor(const char *fmt, ...)
 static unsigned long long free_page(void)
 {
 	const __u64 buddy = 1 << 10;		/* KPF_BUDDY */
+	int fd = open("/proc/kpageflags", O_RDONLY);
 	unsigned long long page = 0;
 	__u64 flags[512];
-	size_t got, free;
-	ssize_t n;
-	int fd;
+	size_t free = 0;
+	ssize_t got;
 
-	fd = open("/proc/kpageflags", O_RDONLY);
-	for (off_t pfn = 1 << 16; ; pfn += ARRAY_SIZE(flags)) {
-		n = pread(fd, flags, sizeof(flags), pfn * sizeof(*flags));
-		if (n <= 0)
+	for (off_t pfn = 1 << 16; free < ARRAY_SIZE(flags); pfn += ARRAY_SIZE(flags)) {
+		got = pread(fd, flags, sizeof(flags), pfn * sizeof(*flags));
+		if (got <= 0)
 			break;
-		got = n / sizeof(*flags);
 		free = 0;
-		for (size_t i = 0; i < got; i++) {
-			if (!(flags[i] & buddy))
-				continue;
-			free++;
-			if (!page)
-				page = (pfn + i) * sysconf(_SC_PAGESIZE);
+		for (size_t i = 0; i < got / sizeof(*flags); i++) {
+			if (flags[i] & buddy) {
+				free++;
+				page = page ?: pfn + i;
+			}
 		}
-		if (free == ARRAY_SIZE(flags)) {
-			page = (pfn + free / 2) * sysconf(_SC_PAGESIZE);
-			break;
-		}
+		if (free == ARRAY_SIZE(flags))
+			page = pfn + free / 2;
 	}
 	close(fd);
 	if (!page)
 		ksft_exit_fail_msg("no free page in /proc/kpageflags\n");
-	return page;
+	return page * sysconf(_SC_PAGESIZE);
 }
 
 /*

@@ -9,7 +9,8 @@ void start_monitor(void);
 void restore_interrupts(void);
 int open_monitor(void);
 bool monitor_command(int fd, const char *fmt, ...) __printf(2, 3);
-bool on_qemu_monitor(const char *fmt, ...) __printf(1, 2);
+/* Open the monitor, run one command, and close it */
+#define on_qemu_monitor(...)	monitor_command(-1, __VA_ARGS__)
 bool machine_check_from_qemu(void);
 
 #endif
