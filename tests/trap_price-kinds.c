@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,30 +18,25 @@
  */
 void no_trap(long i)
 {
-	(void)i;
 }
 
 static void getppid_control(long i)
 {
-	(void)i;
 	syscall(SYS_getppid);
 }
 
 static void int3(long i)
 {
-	(void)i;
 	raise_bp(NULL);
 }
 
 static void ud2(long i)
 {
-	(void)i;
 	raise_ud(NULL);
 }
 
 static void divide(long i)
 {
-	(void)i;
 	raise_de(NULL);
 }
 
@@ -77,27 +71,23 @@ static void kernel_write(long i)
 /* The kernel cannot write: its fault is fixed up */
 static void fixup(long i)
 {
-	(void)i;
 	syscall(SYS_clock_getres, CLOCK_MONOTONIC, unmapped);
 }
 
 static void segv(long i)
 {
-	(void)i;
 	raise_read(unmapped);
 }
 
 /* Something is there, but may not be written to */
 static void segv_access(long i)
 {
-	(void)i;
 	raise_write(file);
 }
 
 /* Behind the end of the device */
 static void sigbus(long i)
 {
-	(void)i;
 	raise_read(file + file_size);
 }
 
@@ -124,7 +114,6 @@ static void fork_pages(long i)
 {
 	pid_t child = must_fork();
 
-	(void)i;
 	if (!child)
 		_exit(0);
 	waitpid(child, NULL, 0);
@@ -133,13 +122,11 @@ static void fork_pages(long i)
 /* With a frame pointer to memory that has no page, or that has one: for stack walks */
 static void walk_fault(long i)
 {
-	(void)i;
 	raise_bp_in_frame(memory);
 }
 
 static void walk_page(long i)
 {
-	(void)i;
 	raise_bp_in_frame(frame);
 }
 
@@ -193,7 +180,6 @@ static void shared_pages(void)
 	child = must_fork();
 	if (child)
 		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
 		pause();
 }

@@ -112,7 +112,6 @@ static pid_t beside;
 static const char *missing(const struct way *w)
 {
 	static char why[300];
-	const char *path = getenv("PATH") ?: "";
 	struct stat st;
 
 	for (const struct setting *s = w->settings; s->file; s++) {
@@ -125,14 +124,9 @@ static const char *missing(const struct way *w)
 	}
 	if (!w->program)
 		return NULL;
-	while (*path) {
-		snprintf(why, sizeof(why), "%.*s/%s", (int)strcspn(path, ":"), path,
-			 w->program);
-		if (!access(why, X_OK))
-			return w->check && system(w->check) ? w->why : NULL;
-		path += strcspn(path, ":");
-		path += *path == ':';
-	}
+	snprintf(why, sizeof(why), "command -v %s >/dev/null", w->program);
+	if (!system(why))
+		return w->check && system(w->check) ? w->why : NULL;
 	snprintf(why, sizeof(why), "%s is not there", w->program);
 	return why;
 }
@@ -283,49 +277,38 @@ static void measure(const struct way *w, const struct kind *k)
 /*
  * Switching the ways on and off
  */
-static int set(const struct setting *s, const char *text)
+static bool set(const struct way *w, int i, bool on)
 {
+	const struct setting *s = &w->settings[i];
+	const char *text = on ? s->on : s->off;
 	/* A new probe or trigger is not to replace the others */
-	return text ? append(TRACING, s->file, "%s\n", text) : 0;
+	int ret = text ? append(TRACING, s->file, "%s\n", text) : 0;
+
+	if (ret)
+		print_fail(w->name, "-", "%s to %s: %s", text, s->file, strerror(-ret));
+	return !ret;
 }
 
 /* turn_off - From the last setting of @n */
 static void turn_off(const struct way *w, int n)
 {
-	int ret;
-
-	while (n--) {
-		ret = set(&w->settings[n], w->settings[n].off);
-		if (ret)
-			ksft_exit_fail_msg("%s: %s to %s: %s\n", w->name,
-					   w->settings[n].off, w->settings[n].file,
-					   strerror(-ret));
-	}
+	while (n--)
+		if (!set(w, n, false))
+			exit(KSFT_FAIL);
 }
 
-static int settings_of(const struct way *w)
+/* turn_on - Return how many settings there are, or -1 */
+static int turn_on(const struct way *w)
 {
-	int n = 0;
+	int n;
 
-	while (w->settings[n].file)
-		n++;
-	return n;
-}
-
-static bool turn_on(const struct way *w)
-{
-	int ret;
-
-	for (int i = 0; i < settings_of(w); i++) {
-		ret = set(&w->settings[i], w->settings[i].on);
-		if (!ret)
+	for (n = 0; w->settings[n].file; n++) {
+		if (set(w, n, true))
 			continue;
-		print_fail(w->name, "-", "%s to %s: %s", w->settings[i].on,
-			   w->settings[i].file, strerror(-ret));
-		turn_off(w, i);
-		return false;
+		turn_off(w, n);
+		return -1;
 	}
-	return true;
+	return n;
 }
 
 static void print_log(void)
@@ -575,16 +558,18 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 {
 	const char *why = missing(w);
 	unsigned long traps_recorded = 0;
+	int n;
 
 	printf("way\t%s\t%s\n", w->name, w->tells);
 	if (why) {
 		printf("skip\t%s\t-\t%s\n", w->name, why);
 		return;
 	}
-	if (!turn_on(w))
+	n = turn_on(w);
+	if (n < 0)
 		return;
 	if (w->command && !start_beside(w)) {
-		turn_off(w, settings_of(w));
+		turn_off(w, n);
 		return;
 	}
 	for (size_t i = 0; !nthreads && !rates && i < nr_kinds; i++) {
@@ -603,7 +588,7 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 		measure_rates(w, rates);
 	if (w->command)
 		end_beside(w, traps_recorded);
-	turn_off(w, settings_of(w));
+	turn_off(w, n);
 	fflush(stdout);
 }
 
@@ -611,16 +596,14 @@ static void take_way(const struct way *w, int nthreads, const char *rates)
 static void wait_for_clock(void)
 {
 	const char *dir = "/sys/devices/system/clocksource/clocksource0";
-	char *name;
+	bool early = true;
 
-	for (int i = 0; i < 100; i++) {
-		name = get(dir, "current_clocksource");
-		if (!name || strncmp(name, "tsc-early", 9)) {
-			free(name);
-			return;
-		}
+	for (int i = 0; i < 100 && early; i++) {
+		char *name = get(dir, "current_clocksource");
+
+		early = name && !strncmp(name, "tsc-early", 9);
 		free(name);
-		usleep(100000);
+		usleep(early ? 100000 : 0);
 	}
 }
 
