@@ -212,14 +212,11 @@ static int trap_test_show(struct seq_file *m, void *unused)
 {
 	for (int i = 0; i < ARRAY_SIZE(trap_tests); i++) {
 		const struct trap_test *t = &trap_tests[i];
-		unsigned long nmi_ip = READ_ONCE(trap_test_nmi_ip);
+		const void *nmi_ip = (void *)READ_ONCE(trap_test_nmi_ip);
+		bool nmi = t->vector == X86_TRAP_NMI;
 
-		if (t->vector == X86_TRAP_NMI)
-			seq_printf(m, "%u\t0x%x\t%pS\t%pS\n", t->vector,
-				   t->error_code, (void *)nmi_ip, (void *)nmi_ip);
-		else
-			seq_printf(m, "%u\t0x%x\t%pS\t%pS\n", t->vector,
-				   t->error_code, t->ip, t->resume);
+		seq_printf(m, "%u\t0x%x\t%pS\t%pS\n", t->vector, t->error_code,
+			   nmi ? nmi_ip : t->ip, nmi ? nmi_ip : t->resume);
 	}
 	return 0;
 }

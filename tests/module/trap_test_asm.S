@@ -36,12 +36,27 @@ TRAP_TEST_LABEL trap_test_\name\()_resume
 	RET
 .endm
 
+.macro TRAP_TEST name before insn=nop
+SYM_TYPED_FUNC_START(trap_test_\name)
+	\before
+	TRAP_TEST_TAIL \name "\insn"
+SYM_FUNC_END(trap_test_\name)
+.endm
+
+TRAP_TEST de	"xorl %edx, %edx; xorl %ecx, %ecx; movl $1, %eax" "divl %ecx"
+TRAP_TEST bp	int3
+/* UD0: the others are BUG() and WARN(), and handle_bug() sees to them first. */
+TRAP_TEST ud	"" ".byte 0x0f, 0xff"
+/* A non-canonical address; on 32 bit, a selector behind the end of the GDT */
+#ifdef CONFIG_X86_64
+TRAP_TEST gp	"movabsq $0x8000000000000000, %rax" "movq (%rax), %rax"
+#else
+TRAP_TEST gp	"movl $0xfff8, %eax" "movw %ax, %gs"
+#endif
+
 /* INT n pushes the address after the instruction, and never an error code. */
 .macro TRAP_TEST_INT name vector
-SYM_TYPED_FUNC_START(trap_test_\name)
-	int	$\vector
-	TRAP_TEST_TAIL \name
-SYM_FUNC_END(trap_test_\name)
+TRAP_TEST \name "int $\vector"
 .endm
 
 TRAP_TEST_INT of	X86_TRAP_OF
@@ -94,32 +109,6 @@ TRAP_TEST_FRAME pf_prefetch X86_TRAP_PF	0 ".byte 0x0f, 0x18, 0x0c, 0x24"
 TRAP_TEST_FRAME cp	X86_TRAP_CP	1
 #endif
 
-SYM_TYPED_FUNC_START(trap_test_de)
-	xorl	%edx, %edx
-	xorl	%ecx, %ecx
-	movl	$1, %eax
-TRAP_TEST_LABEL trap_test_de_ip
-	divl	%ecx
-TRAP_TEST_LABEL trap_test_de_resume
-	RET
-SYM_FUNC_END(trap_test_de)
-
-SYM_TYPED_FUNC_START(trap_test_bp)
-	int3
-TRAP_TEST_LABEL trap_test_bp_ip
-	nop
-TRAP_TEST_LABEL trap_test_bp_resume
-	RET
-SYM_FUNC_END(trap_test_bp)
-
-/* UD0: the others are BUG() and WARN(), and handle_bug() sees to them first. */
-SYM_TYPED_FUNC_START(trap_test_ud)
-TRAP_TEST_LABEL trap_test_ud_ip
-	.byte	0x0f, 0xff
-TRAP_TEST_LABEL trap_test_ud_resume
-	RET
-SYM_FUNC_END(trap_test_ud)
-
 /* The handler warns, clears CR0.TS, and runs the instruction again. */
 SYM_TYPED_FUNC_START(trap_test_nm)
 	mov	%cr0, AX
@@ -129,21 +118,6 @@ TRAP_TEST_LABEL trap_test_nm_ip
 	fnop
 	RET
 SYM_FUNC_END(trap_test_nm)
-
-/* A non-canonical address; on 32 bit, a selector behind the end of the GDT */
-SYM_TYPED_FUNC_START(trap_test_gp)
-#ifdef CONFIG_X86_64
-	movabsq	$0x8000000000000000, %rax
-TRAP_TEST_LABEL trap_test_gp_ip
-	movq	(%rax), %rax
-#else
-	movl	$0xfff8, %eax
-TRAP_TEST_LABEL trap_test_gp_ip
-	movw	%ax, %gs
-#endif
-TRAP_TEST_LABEL trap_test_gp_resume
-	RET
-SYM_FUNC_END(trap_test_gp)
 
 /* The last page of the address space is never mapped: ERR_PTR() lives there. */
 SYM_TYPED_FUNC_START(trap_test_pf)
