@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <unistd.h>
@@ -59,6 +61,27 @@ int append(const char *dir, const char *file, const char *fmt, ...)
 	return len;
 }
 
+/* refuses - Whether a filter refuses all of @bad, up to a NULL, and takes @good before and after */
+bool refuses(const char *instance, const char *file, const char *good, const char * const *bad)
+{
+	bool fine = true;
+	char *text;
+
+	must(put(instance, file, "%s", good), good);
+	for (; *bad; bad++) {
+		int ret = put(instance, file, "%s", *bad);
+
+		if (ret >= 0)
+			ksft_print_msg("'%s' was taken\n", *bad);
+		fine &= ret < 0;
+	}
+	must(put(instance, file, "%s", good), good);
+	text = get(instance, file);
+	fine &= text && !strncmp(text, good, strlen(good)) && !strcmp(text + strlen(good), "\n");
+	free(text);
+	return fine;
+}
+
 /* remove_instance - Remove an instance now, and not at exit */
 void remove_instance(const char *instance)
 {
@@ -86,6 +109,44 @@ unsigned long buffer_stat(const char *instance, const char *name)
 		free(text);
 	}
 	return sum;
+}
+
+/* close_trace - The end of for_each_record() */
+bool close_trace(FILE *f)
+{
+	fclose(f);
+	return false;
+}
+
+bool next_line(FILE *f, char *line)
+{
+	return fgets(line, LINE_SIZE, f);
+}
+
+/* count_lines - How many lines of the trace have @text */
+int count_lines(const char *instance, const char *text)
+{
+	char line[LINE_SIZE];
+	int n = 0;
+
+	for_each_record(next_line, line, instance, -1)
+		n += !!strstr(line, text);
+	return n;
+}
+
+/* read_held - Read from a page that a thread serves. Return whether that was a major fault */
+bool read_held(struct server *s, void *at)
+{
+	struct rusage before, after;
+	pthread_t thread;
+
+	getrusage(RUSAGE_THREAD, &before);
+	if (pthread_create(&thread, NULL, serve_page, s))
+		ksft_exit_fail_msg("pthread_create\n");
+	raise_read(at);
+	pthread_join(thread, NULL);
+	getrusage(RUSAGE_THREAD, &after);
+	return after.ru_majflt > before.ru_majflt;
 }
 
 /*
@@ -123,7 +184,7 @@ bool read_kernel_trap(unsigned int vector, struct kernel_trap *t)
 
 int raise_in_kernel(unsigned int vector)
 {
-	return put("/sys/kernel/debug/x86_trap_test", "raise", "%u", vector);
+	return put(TRAP_TEST, "raise", "%u", vector);
 }
 
 /* attach_probe - To the trap events, until the fd is closed; -1 if it fails */
@@ -184,7 +245,6 @@ static __thread ucontext_t before_br;
 
 static void raise_bound(void *arg)
 {
-	(void)arg;
 	trap_ip = (unsigned long)low->bound_ecx;
 	raise(SIGUSR1);
 }

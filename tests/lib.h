@@ -7,9 +7,10 @@
 #include "pagefault.h"
 #include "user_traps.h"
 
-#define RAISE_FILE	"/sys/kernel/debug/x86_trap_test/raise"
-#define PROBE_FILE	"/sys/kernel/debug/x86_trap_test/probe"
-#define FAULT_FILE	"/sys/kernel/debug/x86_trap_test/fault"
+#define TRAP_TEST	"/sys/kernel/debug/x86_trap_test"
+#define RAISE_FILE	TRAP_TEST "/raise"
+#define PROBE_FILE	TRAP_TEST "/probe"
+#define FAULT_FILE	TRAP_TEST "/fault"
 #define NO_TRAP_TEST	"the module trap_test is not loaded"
 
 /* More vectors, SDM volume 3, "Exception and Interrupt Reference" */
@@ -29,6 +30,16 @@
 #define OUTCOME_SIGNAL	7
 #define HUGETLB		0x8
 #define SWAPIN		0x20
+
+/* Macros, as kselftest.h counts the results of each file */
+#define result(good, name)	ksft_test_result(good, "%s\n", name)
+#define skip(name, why)		ksft_test_result_skip("%s: %s\n", name, why)
+
+#define LINE_SIZE	512
+
+/* For each record in the trace of @cpu, or of all CPUs. Leave by "continue" only */
+#define for_each_record(next, record, instance, cpu)	\
+	for (FILE *f = open_trace(instance, cpu); next(f, record) || close_trace(f); )
 
 /* Take "D" as frame pointer for a while; AT_SI is the memory at "S" */
 #ifdef __x86_64__
@@ -60,9 +71,14 @@ extern void (*before_give_up)(void);
 __printf(1, 2) __noreturn void give_up(const char *fmt, ...);
 
 __printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);
+bool refuses(const char *instance, const char *file, const char *good, const char * const *bad);
 void remove_instance(const char *instance);
 unsigned long buffer_stat(const char *instance, const char *name);
+bool close_trace(FILE *f);
+bool next_line(FILE *f, char *line);
+int count_lines(const char *instance, const char *text);
 void touch_stack(void);
+bool read_held(struct server *s, void *at);
 
 bool read_kernel_trap(unsigned int vector, struct kernel_trap *t);
 int raise_in_kernel(unsigned int vector);

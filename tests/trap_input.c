@@ -20,17 +20,22 @@
 
 static const char *instance;
 
-static int count_events(const char *instance, unsigned int vector)
+static int count_events(unsigned int vector)
 {
 	struct event e;
 	int n = 0;
-	FILE *f;
 
-	f = open_trace(instance, -1);
-	while (next_event(f, &e))
+	for_each_record(next_event, &e, instance, -1)
 		n += e.user && e.vector == vector;
-	fclose(f);
 	return n;
+}
+
+static void raise_many(int n, const char *filter)
+{
+	trace_on(instance, filter);
+	for (int i = 0; i < n; i++)
+		raise_bp(NULL);
+	trace_off(instance);
 }
 
 /* Whether each CPU has an entry and an exit of each trap */
@@ -43,11 +48,8 @@ static bool all_cpus_trace(void)
 	snprintf(filter, sizeof(filter), "common_pid == %d", getpid());
 	for (int cpu = 0; cpu < cpus(); cpu++) {
 		pin(cpu);
-		trace_on(instance, filter);
-		for (int i = 0; i < ROUNDS; i++)
-			raise_bp(NULL);
-		trace_off(instance);
-		n = count_events(instance, BP);
+		raise_many(ROUNDS, filter);
+		n = count_events(BP);
 		if (n != 2 * ROUNDS)
 			ksft_print_msg("CPU %d: %d events of %d\n", cpu, n, 2 * ROUNDS);
 		good &= n == 2 * ROUNDS;
@@ -55,30 +57,15 @@ static bool all_cpus_trace(void)
 	return good;
 }
 
-/* Each is refused, and a good filter works afterwards */
 static void test_bad_filters(void)
 {
 	static const char * const filters[] = {
 		"no_such_field == 1", "vector == #DE", "vector ==", "vector == 0x",
-		"ip == ", "vector ~ \"*\"", "(vector == 3",
+		"ip == ", "vector ~ \"*\"", "(vector == 3", NULL
 	};
-	bool good = true;
-	char *text;
 
-	must(put(instance, "events/trap/trap_entry/filter", "vector == 3"), "filter");
-	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
-		int ret = put(instance, "events/trap/trap_entry/filter", "%s",
-			      filters[i]);
-
-		if (ret >= 0)
-			ksft_print_msg("'%s': %d\n", filters[i], ret);
-		good &= ret < 0;
-	}
-	must(put(instance, "events/trap/trap_entry/filter", "vector == 3"), "filter");
-	text = get(instance, "events/trap/trap_entry/filter");
-	good &= text && !strcmp(text, "vector == 3\n");
-	free(text);
-	ksft_test_result(good && all_cpus_trace(), "bad filters\n");
+	result(refuses(instance, "events/trap/trap_entry/filter", "vector == 3", filters) &&
+	       all_cpus_trace(), "bad filters");
 }
 
 static void test_bad_vectors(void)
@@ -90,18 +77,13 @@ static void test_bad_vectors(void)
 
 	pin(0);
 	for (size_t i = 0; i < ARRAY_SIZE(filters); i++) {
-		trace_on(instance, filters[i]);
-		for (int j = 0; j < ROUNDS; j++)
-			raise_bp(NULL);
-		trace_off(instance);
-		good &= !count_events(instance, BP);
+		raise_many(ROUNDS, filters[i]);
+		good &= !count_events(BP);
 	}
-	if (!access(RAISE_FILE, W_OK)) {
-		good &= raise_in_kernel(1) == -EINVAL;
-		good &= raise_in_kernel(256) == -EINVAL;
-		good &= raise_in_kernel(4294967295U) == -EINVAL;
-	}
-	ksft_test_result(good && all_cpus_trace(), "vectors out of range\n");
+	if (!access(RAISE_FILE, W_OK))
+		good &= raise_in_kernel(1) == -EINVAL && raise_in_kernel(256) == -EINVAL &&
+			raise_in_kernel(4294967295U) == -EINVAL;
+	result(good && all_cpus_trace(), "vectors out of range");
 }
 
 /* Recorded and lost events together are as many as were raised */
@@ -114,29 +96,15 @@ static void test_full_buffer(bool overwrite)
 	must(put(instance, "options/overwrite", "%d", overwrite), "overwrite");
 	must(put(instance, "buffer_size_kb", "8"), "buffer_size_kb");
 	pin(0);
-	trace_on(instance, filter);
-	for (int i = 0; i < FLOOD; i++)
-		raise_bp(NULL);
-	trace_off(instance);
+	raise_many(FLOOD, filter);
 	there = buffer_stat(instance, "entries: ");
 	lost = buffer_stat(instance, overwrite ? "\noverrun: " : "dropped events: ");
 	ksft_print_msg("%d events raised, %lu there, %lu lost\n", 2 * FLOOD, there, lost);
 	must(put(instance, "options/overwrite", "1"), "overwrite");
 	must(put(instance, "buffer_size_kb", "2048"), "buffer_size_kb");
-	ksft_test_result(there && lost && there + lost == 2 * FLOOD && all_cpus_trace(),
-			 "a full ring buffer, %s\n",
-			 overwrite ? "overwritten" : "not overwritten");
-}
-
-/* Switch the events on and off for ever */
-static pid_t toggle(const char *instance)
-{
-	pid_t child = must_fork();
-
-	if (!child)
-		for (int on = 0; ; on = !on)
-			put(instance, "events/trap/enable", "%d", on);
-	return child;
+	result(there && lost && there + lost == 2 * FLOOD && all_cpus_trace(),
+	       overwrite ? "a full ring buffer, overwritten" :
+	       "a full ring buffer, not overwritten");
 }
 
 static void test_hotplug(void)
@@ -144,21 +112,22 @@ static void test_hotplug(void)
 	const int last = cpus() - 1;
 	bool good = true;
 	pid_t child;
-	int status;
 
 	pin(0);
 	if (!last || !plug(last, false)) {
-		ksft_test_result_skip("CPU hotplug: no CPU can be taken offline\n");
+		skip("CPU hotplug", "no CPU can be taken offline");
 		return;
 	}
 	plug(last, true);
 
 	/* Going offline and coming back while the events are switched */
-	child = toggle(instance);
+	child = must_fork();
+	for (int on = 0; !child; on = !on)
+		put(instance, "events/trap/enable", "%d", on);
 	for (int i = 0; i < HOTPLUGS; i++)
 		good &= plug(last, false) && plug(last, true);
 	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
+	waitpid(child, NULL, 0);
 	trace_off(instance);
 	good &= all_cpus_trace();
 
@@ -173,7 +142,7 @@ static void test_hotplug(void)
 	good &= plug(last, false);
 	trace_off(instance);
 	good &= plug(last, true);
-	ksft_test_result(good && all_cpus_trace(), "CPU hotplug\n");
+	result(good && all_cpus_trace(), "CPU hotplug");
 }
 
 int main(void)

@@ -49,7 +49,7 @@ static void trace_vector(unsigned int vector)
 /*
  * User mode
  */
-static bool raise_on_each_cpu(const struct user_trap *t, void *(*argument)(int i))
+static bool raise_on_each_cpu(const struct user_trap *t, void *argument)
 {
 	struct expect_traps x = {
 		.vector = t->vector, .name = t->name, .user = true,
@@ -63,7 +63,7 @@ static bool raise_on_each_cpu(const struct user_trap *t, void *(*argument)(int i
 		pin(cpu);
 		trace_vector(t->vector);
 		for (int i = 0; i < ROUNDS; i++)
-			signals += raise_user_trap(t, argument ? argument(i) : NULL);
+			signals += raise_user_trap(t, argument);
 		trace_off(instance);
 		snprintf(x.entry_ip, sizeof(x.entry_ip), "0x%lx", trap_ip);
 		snprintf(x.exit_ip, sizeof(x.exit_ip), "0x%lx", trap_ip);
@@ -76,48 +76,36 @@ static bool raise_on_each_cpu(const struct user_trap *t, void *(*argument)(int i
 
 static void test_bound(void)
 {
+	const char *name = "user BR, bound in 32-bit code";
+
 #ifdef __x86_64__
 	set_up_bound();
-	ksft_test_result(raise_on_each_cpu(&bound_trap, NULL), "user BR, bound in 32-bit code\n");
+	result(raise_on_each_cpu(&bound_trap, NULL), name);
 #else
-	ksft_test_result_skip("user BR, bound in 32-bit code: this program has 32 bit\n");
+	skip(name, "this program has 32 bit");
 #endif
 }
 
-static char *pages;
-static unsigned long kernel_text;
-
-static void *new_page(int i)
+static void raise_new_page(void *page)
 {
-	if (!i)
-		pages = new_pages(ROUNDS * sysconf(_SC_PAGESIZE));
-	return pages + i * sysconf(_SC_PAGESIZE);
-}
-
-static void *text(int i)
-{
-	(void)i;
-	return (void *)kernel_text;
+	madvise(page, sysconf(_SC_PAGESIZE), MADV_DONTNEED);
+	raise_write(page);
 }
 
 static void test_page_faults(void)
 {
-	static const struct user_trap write = {
-		PF, 0, "#PF", "write to a new page", raise_write, 0
-	}, jump = {
-		PF, 0, "#PF", "jump to a symbol of the kernel", raise_jump, SIGSEGV
-	};
+	static const struct user_trap write = { PF, 0, "#PF", "", raise_new_page, 0 };
+	static const struct user_trap jump = { PF, 0, "#PF", "", raise_jump, SIGSEGV };
+	const char *name = "user PF, jump to a symbol of the kernel";
 	__u64 address = kernel_symbol("_stext");
 
-	ksft_test_result(raise_on_each_cpu(&write, new_page), "user PF, %s, has no trap event\n",
-			 write.what);
-	kernel_text = address;
-	if (!address || kernel_text != address)
-		ksft_test_result_skip("user PF, %s: no address of the kernel in /proc/kallsyms\n",
-				      jump.what);
+	result(raise_on_each_cpu(&write, new_pages(sysconf(_SC_PAGESIZE))),
+	       "user PF, write to a new page, has no trap event");
+	if (!address || (unsigned long)address != address)
+		skip(name, "no address of the kernel in /proc/kallsyms");
 	else
-		ksft_test_result(raise_on_each_cpu(&jump, text),
-				 "user PF, %s, has no trap event\n", jump.what);
+		ksft_test_result(raise_on_each_cpu(&jump, (void *)(unsigned long)address),
+				 "%s, has no trap event\n", name);
 }
 
 /*
@@ -135,92 +123,69 @@ static const struct {
 };
 
 /*
- * Raise what @x says. The place of an NMI is known only afterwards, so trace
- * each NMI alone.
+ * Raise @raised on each CPU, where @x is to be traced. The place of an NMI is known only
+ * afterwards, so trace each NMI alone.
  */
-static bool raise_kernel_trap(struct expect_traps *x, int cpu)
+static bool raise_in_kernel_of_each_cpu(struct expect_traps *x, unsigned int raised, int rounds)
 {
-	const int rounds = x->vector == NMI ? 1 : x->rounds;
+	const int at_once = raised == NMI ? 1 : rounds;
 	struct kernel_trap t;
 	bool matches = true;
 
-	pin(cpu);
-	for (int i = 0; i < x->rounds && matches; i += rounds) {
-		struct expect_traps some = *x;
-
+	x->rounds = not_traced(x->vector) ? 0 : at_once;
+	for (int i = 0; i < cpus() * rounds && matches; i += at_once) {
+		pin(i / rounds);
 		trace_vector(x->vector);
-		for (int j = 0; j < rounds; j++)
-			must(raise_in_kernel(x->vector), RAISE_FILE);
+		for (int j = 0; j < at_once; j++)
+			must(raise_in_kernel(raised), RAISE_FILE);
 		trace_off(instance);
 
-		some.rounds = not_traced(x->vector) ? 0 : rounds;
-		read_kernel_trap(x->vector, &t);
-		some.error_code = t.error_code;
-		memcpy(some.entry_ip, t.entry_ip, sizeof(t.entry_ip));
-		memcpy(some.exit_ip, t.exit_ip, sizeof(t.exit_ip));
-		matches = traps_match(instance, &some, cpu);
+		read_kernel_trap(raised, &t);
+		if (raised == x->vector)
+			x->error_code = t.error_code;
+		memcpy(x->entry_ip, t.entry_ip, sizeof(t.entry_ip));
+		memcpy(x->exit_ip, raised == x->vector ? t.exit_ip : t.entry_ip,
+		       sizeof(t.exit_ip));
+		matches = traps_match(instance, x, i / rounds);
 	}
 	return matches;
 }
 
 static void test_kernel_trap(unsigned int vector, const char *name)
 {
-	struct expect_traps x = {
-		.vector = vector, .name = name,
-		.rounds = vector == NM || vector == CP ? ROUNDS_FEW : ROUNDS,
-	};
+	const bool warns = vector == NM || vector == CP;
+	struct expect_traps x = { .vector = vector, .name = name };
+	const char *why = NULL;
 	struct kernel_trap t;
-	bool matches = true;
 
 	/* KTAP has no "#" in a name */
 	name += *name == '#';
-	if ((vector == NM || vector == CP) && warnings_panic()) {
-		ksft_test_result_skip("kernel %s: it would panic on a warning\n",
-				      name);
+	if (warns && warnings_panic())
+		why = "it would panic on a warning";
+	else if (!read_kernel_trap(vector, &t))
+		why = access(RAISE_FILE, R_OK) ? NO_TRAP_TEST :
+						 "the kernel has no means to raise it";
+	if (why) {
+		ksft_test_result_skip("kernel %s: %s\n", name, why);
 		return;
 	}
-	if (!read_kernel_trap(vector, &t)) {
-		ksft_test_result_skip("kernel %s: %s\n", name,
-				      access(RAISE_FILE, R_OK) ? NO_TRAP_TEST :
-				      "the kernel has no means to raise it");
-		return;
-	}
-	for (int cpu = 0; cpu < cpus() && matches; cpu++)
-		matches = raise_kernel_trap(&x, cpu);
-	ksft_test_result(matches, "kernel %s%s\n", name,
-			 not_traced(vector) ? ", has no trap event" : "");
+	ksft_test_result(raise_in_kernel_of_each_cpu(&x, vector, warns ? ROUNDS_FEW : ROUNDS),
+			 "kernel %s%s\n", name, not_traced(vector) ? ", has no trap event" : "");
 }
 
 /* A breakpoint on the instruction that raises #DE in kernel mode comes first */
 static void test_kernel_breakpoint(void)
 {
-	struct expect_traps x = {
-		.vector = DB, .name = "#DB", .error_code = DR6_B0,
-		.rounds = ROUNDS,
-	};
+	struct expect_traps x = { .vector = DB, .name = "#DB", .error_code = DR6_B0 };
 	__u64 address = kernel_symbol("trap_test_de_ip");
-	struct kernel_trap t;
-	bool matches = true;
-	int fd;
+	int fd = address ? breakpoint(address, true) : -1;
 
-	fd = address ? breakpoint(address, true) : -1;
-	if (fd < 0 || !read_kernel_trap(DE, &t)) {
-		close(fd);
-		ksft_test_result_skip("kernel DB, breakpoint: no breakpoint in the kernel\n");
+	if (fd < 0) {
+		skip("kernel DB, breakpoint", "no breakpoint in the kernel");
 		return;
 	}
-	memcpy(x.entry_ip, t.entry_ip, sizeof(t.entry_ip));
-	memcpy(x.exit_ip, t.entry_ip, sizeof(t.entry_ip));
-	for (int cpu = 0; cpu < cpus() && matches; cpu++) {
-		pin(cpu);
-		trace_vector(DB);
-		for (int i = 0; i < ROUNDS; i++)
-			must(raise_in_kernel(DE), RAISE_FILE);
-		trace_off(instance);
-		matches = traps_match(instance, &x, cpu);
-	}
+	result(raise_in_kernel_of_each_cpu(&x, DE, ROUNDS), "kernel DB, breakpoint");
 	close(fd);
-	ksft_test_result(matches, "kernel DB, breakpoint\n");
 }
 
 /*
@@ -230,69 +195,55 @@ static void test_kernel_breakpoint(void)
 #ifndef __x86_64__
 static sig_atomic_t bad_returns;
 
-static void on_iret_signal(int signal, siginfo_t *info, void *context)
+static bool on_iret_signal(int signal, ucontext_t *uc)
 {
 	static greg_t good_ss, good_esp;
-	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	greg_t *regs = uc->uc_mcontext.gregs;
 
-	(void)info;
-	if (signal == SIGUSR2) {
+	if (signal == SIGUSR1) {
 		good_ss = regs[REG_SS];
 		good_esp = regs[REG_UESP];
 		regs[REG_SS] = 7;
-		return;
+		return true;
 	}
 	bad_returns++;
 	regs[REG_SS] = good_ss;
 	regs[REG_UESP] = good_esp;
+	return true;
 }
+#endif
 
 static void test_iret(void)
 {
-	struct sigaction sa = {
-		.sa_sigaction = on_iret_signal,
-		.sa_flags = SA_SIGINFO | SA_ONSTACK,
-	}, old[3];
-	static const int of[] = { SIGUSR2, SIGILL, SIGSEGV };
+	const char *name = "user IRET, absent segment";
+#ifndef __x86_64__
 	int entries = 0, exits = 0, wrong = 0;
 	struct event e;
-	FILE *f;
 
 	if (kernel_of_64_bit() || !have_ldt) {
-		ksft_test_result_skip("user IRET, absent segment: %s\n",
-				      have_ldt ? "this kernel is 64-bit" :
-						 "no modify_ldt()");
+		skip(name, have_ldt ? "this kernel is 64-bit" : "no modify_ldt()");
 		return;
 	}
 	pin(0);
-	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
-		sigaction(of[i], &sa, &old[i]);
+	before_skip = on_iret_signal;
 	trace_vector(IRET);
 	for (int i = 0; i < ROUNDS; i++)
-		raise(SIGUSR2);
+		raise(SIGUSR1);
 	trace_off(instance);
-	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
-		sigaction(of[i], &old[i], NULL);
+	before_skip = NULL;
 
-	f = open_trace(instance, 0);
-	while (next_event(f, &e)) {
+	for_each_record(next_event, &e, instance, 0) {
 		++*(e.exit ? &exits : &entries);
 		wrong += strcmp(e.name, "IRET") || e.error_code || !e.user ||
 			 exits != entries - !e.exit;
 	}
-	fclose(f);
 	ksft_print_msg("%d signals, %d entries, %d exits, %d wrong\n",
 		       (int)bad_returns, entries, exits, wrong);
-	ksft_test_result(bad_returns == ROUNDS && entries == ROUNDS &&
-			 exits == ROUNDS && !wrong,
-			 "user IRET, absent segment\n");
-}
+	result(bad_returns == ROUNDS && entries == ROUNDS && exits == ROUNDS && !wrong, name);
 #else
-static void test_iret(void)
-{
-	ksft_test_result_skip("user IRET, absent segment: this program has 64 bit\n");
-}
+	skip(name, "this program has 64 bit");
 #endif
+}
 
 /*
  * From outside
@@ -312,11 +263,9 @@ static bool outside_matches(bool user, int cpu, int rounds, int *strays)
 	int entries = 0, exits = 0, wrong = 0;
 	char ip[IP_SIZE];
 	struct event e;
-	FILE *f;
 
 	snprintf(ip, sizeof(ip), "0x%lx", (unsigned long)spin);
-	f = open_trace(instance, cpu);
-	while (next_event(f, &e)) {
+	for_each_record(next_event, &e, instance, cpu) {
 		++*(e.exit ? &exits : &entries);
 		if (!cpu && user && !e.user)
 			++*strays;
@@ -330,7 +279,6 @@ static bool outside_matches(bool user, int cpu, int rounds, int *strays)
 				       e.name, e.error_code,
 				       e.user ? "user" : "kernel", e.ip);
 	}
-	fclose(f);
 	if (entries != rounds || exits != rounds)
 		ksft_print_msg("CPU %d: %d raised, %d entries, %d exits\n", cpu,
 			       rounds, entries, exits);
@@ -339,13 +287,13 @@ static bool outside_matches(bool user, int cpu, int rounds, int *strays)
 
 static void test_nmi(bool user)
 {
-	int status, strays = 0, last = cpus() - 1;
+	const char *name = user ? "user NMI from outside" : "kernel NMI from outside";
+	int strays = 0, last = cpus() - 1;
 	bool matches = true;
 	pid_t child = 0;
 
 	if (!getenv("QEMU_MONITOR") || !last) {
-		ksft_test_result_skip("%s NMI from outside: no QEMU_MONITOR, or a single CPU\n",
-				      user ? "user" : "kernel");
+		skip(name, "no QEMU_MONITOR, or a single CPU");
 		return;
 	}
 	pin(last);
@@ -366,7 +314,7 @@ static void test_nmi(bool user)
 	trace_off(instance);
 	if (child) {
 		kill(child, SIGKILL);
-		waitpid(child, &status, 0);
+		waitpid(child, NULL, 0);
 	}
 
 	/*
@@ -377,8 +325,7 @@ static void test_nmi(bool user)
 		matches &= outside_matches(user, cpu, cpu ? 0 : ROUNDS, &strays);
 	ksft_print_msg("%d of %d events in an interrupt\n", strays, 2 * ROUNDS);
 	/* A slow kernel spends most of its time in the timer interrupt */
-	ksft_test_result(matches && strays <= 2 * ROUNDS - 2, "%s NMI from outside\n",
-			 user ? "user" : "kernel");
+	result(matches && strays <= 2 * ROUNDS - 2, name);
 }
 
 /* A machine check has its mce_record, and no trap event on any CPU */
@@ -387,15 +334,10 @@ static void test_machine_check(void)
 	const char *name = "MC from outside, has mce_record and no trap event";
 	int records = 0, traps = 0;
 	bool raised = true;
-	char line[512];
-	FILE *f;
 
-	if (!getenv("QEMU_MONITOR")) {
-		ksft_test_result_skip("%s: no QEMU_MONITOR\n", name);
-		return;
-	}
-	if (put(instance, "events/mce/mce_record/enable", "1")) {
-		ksft_test_result_skip("%s: this kernel has no mce_record\n", name);
+	if (!getenv("QEMU_MONITOR") || put(instance, "events/mce/mce_record/enable", "1")) {
+		skip(name, getenv("QEMU_MONITOR") ? "this kernel has no mce_record" :
+						    "no QEMU_MONITOR");
 		return;
 	}
 	trace_on(instance, "vector == 18");
@@ -406,19 +348,13 @@ static void test_machine_check(void)
 	/* The record is written later, by a worker */
 	for (int second = 0; second < 10 && records < ROUNDS_MC; second++) {
 		sleep(1);
-		records = 0;
-		traps = 0;
-		f = open_trace(instance, -1);
-		while (fgets(line, sizeof(line), f)) {
-			records += !!strstr(line, ": mce_record: ");
-			traps += !!strstr(line, ": trap_e");
-		}
-		fclose(f);
+		records = count_lines(instance, ": mce_record: ");
+		traps = count_lines(instance, ": trap_e");
 	}
 	trace_off(instance);
 	must(put(instance, "events/mce/mce_record/enable", "0"), "mce_record");
 	ksft_print_msg("%d raised, %d records, %d trap events\n", ROUNDS_MC, records, traps);
-	ksft_test_result(raised && records >= ROUNDS_MC && !traps, "%s\n", name);
+	result(raised && records >= ROUNDS_MC && !traps, name);
 }
 
 int main(void)

@@ -21,29 +21,12 @@
 
 #define ROUNDS	10
 
-/* vfork(), as the page faults after fork() could clear the guard, see main() */
-static pid_t oops_in_probe(void)
-{
-	pid_t child = vfork();
-
-	if (child < 0)
-		ksft_exit_fail_msg("vfork: %s\n", strerror(errno));
-	if (!child) {
-		if (attach_probe("oops") < 0)
-			_exit(1);
-		asm volatile("int3");
-		_exit(2);
-	}
-	return child;
-}
-
 int main(void)
 {
 	int status, entries = 0, exits = 0, user = 0, raise;
 	const char *instance = TRACING;
 	struct event e;
 	pid_t child;
-	FILE *f;
 
 	start("trap/trap_exit");
 	ksft_set_plan(1);
@@ -57,7 +40,14 @@ int main(void)
 		ksft_exit_fail_msg("mlockall: %s\n", strerror(errno));
 	trace_on(instance, "vector == 3 || user_mode == 1");
 
-	child = oops_in_probe();
+	/* vfork(), as the page faults after fork() could clear the guard */
+	child = vfork();
+	if (!child) {
+		if (attach_probe("oops") < 0)
+			_exit(1);
+		asm volatile("int3");
+		_exit(2);
+	}
 	if (waitpid(child, &status, 0) != child)
 		ksft_exit_fail_msg("waitpid: %s\n", strerror(errno));
 	/* An oops switches the recording off */
@@ -67,18 +57,14 @@ int main(void)
 		if (write(raise, "3", 1) != 1)
 			ksft_exit_fail_msg("%s: %s\n", RAISE_FILE, strerror(errno));
 
-	f = open_trace(instance, 0);
-	while (next_event(f, &e)) {
-		if (e.user)
-			user++;
-		else
-			++*(e.exit ? &exits : &entries);
+	for_each_record(next_event, &e, instance, 0) {
+		user += e.user;
+		exits += !e.user && e.exit;
+		entries += !e.user && !e.exit;
 	}
-	fclose(f);
 	ksft_print_msg("status 0x%x, %d entries, %d exits, %d events of user mode\n",
 		       status, entries, exits, user);
-	ksft_test_result(WIFSIGNALED(status) && entries == ROUNDS &&
-			 exits == ROUNDS && !user,
-			 "a probe that oopses\n");
+	result(WIFSIGNALED(status) && entries == ROUNDS && exits == ROUNDS && !user,
+	       "a probe that oopses");
 	ksft_finished();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trap_probes: rings of perf, a BPF program, and kprobes */
+/* trap_probes: switch events and count records, rings of perf, a BPF program, and kprobes */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,118 @@
 
 #include "trap_probes.h"
 
+/*
+ * Both families of events
+ */
+
+/* A trap behind each instruction while EFLAGS.TF is set: the NOPs and three more */
+void raise_steps(void)
+{
+	asm volatile(ENTER_FRAME SET_TF "; .rept 50; nop; .endr; " CLEAR_TF LEAVE_FRAME
+		     : : "D" (pages) : "memory", "cc");
+}
+
+/* The events can be there without an architecture that fires them */
+bool pagefaults_fire(void)
+{
+	struct pagefault r;
+	bool fired = false;
+
+	if (put(instance, "events/pagefault/enable", "1"))
+		return false;
+	*new_pages(1) = 1;
+	must(put(instance, "events/pagefault/enable", "0"), "disable");
+	for_each_record(next_pagefault, &r, instance, -1)
+		fired = true;
+	must(put(instance, "trace", " "), "trace");
+	return fired;
+}
+
+/* Enable both families for this process, or trap alone if there is no pagefault */
+void all_on(const char *instance)
+{
+	touch_stack();
+	trace_on(instance, mine);
+	if (!pagefaults)
+		return;
+	must(put(instance, "events/pagefault/filter", "%s", mine), mine);
+	must(put(instance, "events/pagefault/enable", "1"), "enable");
+}
+
+void all_off(const char *instance)
+{
+	if (pagefaults)
+		must(put(instance, "events/pagefault/enable", "0"), "disable");
+	trace_off(instance);
+}
+
+struct outcome count(const char *instance, unsigned int vector)
+{
+	struct outcome o = { 0 };
+	struct pagefault r;
+	struct event e;
+
+	for_each_record(next_event, &e, instance, -1) {
+		if (e.user && e.vector == vector)
+			++*(e.exit ? &o.exits : &o.entries);
+		else if (!e.user && !o.nested++)
+			ksft_print_msg("nested: %s %u(%s) ip %s\n",
+				       e.exit ? "exit" : "entry", e.vector,
+				       e.name, e.ip);
+	}
+	for_each_record(next_pagefault, &r, instance, -1)
+		if (!strcmp(r.mode, "kernel") && !o.nested++)
+			ksft_print_msg("nested: page fault %s\n", r.event);
+	return o;
+}
+
+/* exceptions:page_fault_kernel records the faults of the probes, and where */
+bool watch_faults(bool on)
+{
+	return !put(instance, "events/exceptions/page_fault_kernel/filter", "%s", mine) &&
+	       !put(instance, "events/exceptions/page_fault_kernel/enable", "%d", on);
+}
+
+void raise_many(int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		raise_bp_in_frame(pages);
+}
+
+/* Raise @rounds INT3s with the events on in the first instance */
+struct outcome measure(int rounds)
+{
+	unsigned long before = suppressed(), after;
+	struct outcome o;
+
+	all_on(instance);
+	raise_many(rounds);
+	all_off(instance);
+	watch_faults(false);
+	after = suppressed();
+	o = count(instance, BP);
+	o.suppressed = after - before;
+	return o;
+}
+
+bool good(const struct outcome *o, int rounds)
+{
+	ksft_print_msg("%d raised, %d entries, %d exits, %d nested, %lu suppressed\n",
+		       rounds, o->entries, o->exits, o->nested, o->suppressed);
+	return o->entries == rounds && o->exits == rounds && !o->nested;
+}
+
+bool option(const char *instance, const char *name, bool on)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "options/%s", name);
+	return !put(instance, file, "%d", on);
+}
+
+/*
+ * perf
+ */
 static int open_perf(const char *event, __u64 sample_type, pid_t pid)
 {
 	struct perf_event_attr attr = {

@@ -15,21 +15,19 @@
 #include "trap_probes.h"
 
 /* An NMI or #MC that the monitor of QEMU raises while a probe waits */
-static void test_outside_in_probe(unsigned int vector, const char *name)
+static bool test_outside(unsigned int vector)
 {
 	/* No probe may run in a #MC: it has no event */
 	const int wanted = vector == MC ? 0 : 1;
 	int entries = 0, exits = 0, ready[2], fd, status;
 	bool in_probe = false;
-	char filter[64];
-	pid_t child;
 	struct event e;
-	FILE *f;
+	pid_t child;
+	char byte;
 
 	if (!getenv("QEMU_MONITOR") || cpus() < 2 || access(PROBE_FILE, W_OK)) {
-		skipped(name, access(PROBE_FILE, W_OK) ? NO_TRAP_TEST :
-			"no QEMU_MONITOR, or a single CPU");
-		return;
+		why = access(PROBE_FILE, W_OK) ? NO_TRAP_TEST : "no QEMU_MONITOR, or a single CPU";
+		return false;
 	}
 	if (pipe(ready))
 		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
@@ -37,16 +35,14 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 	if (!child) {
 		close(ready[1]);
 		pin(cpus() - 1);
-		if (read(ready[0], filter, 1) != 1)
+		if (read(ready[0], &byte, 1) != 1)
 			_exit(1);
 		usleep(100000);
-		_exit(vector == NMI ? !on_qemu_monitor("nmi") :
-				      !machine_check_from_qemu());
+		_exit(vector == NMI ? !on_qemu_monitor("nmi") : !machine_check_from_qemu());
 	}
 	close(ready[0]);
 	pin(0);
-	mine(filter, sizeof(filter));
-	trace_on(instance, filter);
+	trace_on(instance, mine);
 	fd = attach_probe("delay 2500");
 	if (fd >= 0 && write(ready[1], "", 1) == 1)
 		raise_bp_in_frame(pages);
@@ -60,8 +56,7 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 	 * after its exit is. For the rest of the time, the task is in user
 	 * mode, but for microseconds.
 	 */
-	f = open_trace(instance, 0);
-	while (next_event(f, &e)) {
+	for_each_record(next_event, &e, instance, 0) {
 		if (e.vector != vector)
 			in_probe = true;
 		if (e.vector != vector || e.user)
@@ -69,37 +64,33 @@ static void test_outside_in_probe(unsigned int vector, const char *name)
 		if (in_probe)
 			++*(e.exit ? &exits : &entries);
 		else
-			ksft_print_msg("%s at %s\n", name, e.ip);
+			ksft_print_msg("at %s\n", e.ip);
 	}
-	fclose(f);
 	ksft_print_msg("%d entries, %d exits, status 0x%x\n", entries, exits, status);
-	result(!status && entries == wanted && exits == wanted, name);
+	return !status && entries == wanted && exits == wanted;
 }
 
-void test_nmi_outside(void)
+bool test_nmi_outside(void)
 {
-	test_outside_in_probe(NMI, "nmi-outside: from outside, in a probe");
+	return test_outside(NMI);
 }
 
-void test_mc_outside(void)
+bool test_mc_outside(void)
 {
-	test_outside_in_probe(MC, "mc-outside: from outside, in a probe");
+	return test_outside(MC);
 }
 
 /* Count the page fault events of stack walks: each of them is nested */
 static int count_walks(const char *instance)
 {
-	char line[512];
+	char line[LINE_SIZE];
 	int n = 0;
-	FILE *f;
 
-	f = open_trace(instance, -1);
-	while (fgets(line, sizeof(line), f)) {
+	for_each_record(next_line, line, instance, -1) {
 		char *ip = strstr(line, ": pagefault_e") ? strstr(line, " ip=") : NULL;
 
 		n += ip && !strncmp(ip + strlen(" ip="), walk, strlen(walk));
 	}
-	fclose(f);
 	return n;
 }
 
@@ -123,8 +114,7 @@ static void stress_worker(int cpu, int program, int ready, int *rounds)
 	for (;; ++*rounds) {
 		for (size_t i = 0; i < ARRAY_SIZE(vectors); i++)
 			raise_in_kernel(vectors[i]);
-		for (int i = 0; i < 20; i++)
-			raise_bp_in_frame(pages);
+		raise_many(20);
 		raise_steps();
 		syscall(SYS_getppid);
 	}
@@ -143,7 +133,10 @@ static void stress_toggler(int *rounds)
 	}
 }
 
-void test_stress(void)
+#define STRESS_SECONDS	10
+#define STRESS_ROUNDS	5
+
+bool test_stress(void)
 {
 	const int n = cpus();
 	pid_t children[n + 1];
@@ -160,7 +153,7 @@ void test_stress(void)
 
 	/* Where do stack walks fault? */
 	watch_faults(true);
-	measure(instance, 1);
+	measure(1);
 	count_faults();
 
 	put(instance, "events/trap/filter", "0");
@@ -169,10 +162,9 @@ void test_stress(void)
 	add_kprobe("stress1", "__traceiter_trap_entry");
 	add_kprobe("stress2", "stack_trace_save_user");
 
-	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (rounds == MAP_FAILED || pipe(ready))
-		ksft_exit_fail_msg("mmap or pipe: %s\n", strerror(errno));
+	rounds = (int *)must_map(MAP_SHARED | MAP_ANONYMOUS, -1, 4096);
+	if (pipe(ready))
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
 
 	/* Each worker but the last, which is the toggler, says when it is ready */
 	for (int i = 0; i <= n; i++) {
@@ -235,9 +227,9 @@ void test_stress(void)
 
 		pin(cpu);
 		option(instance, "userstacktrace", true);
-		o = measure(instance, ROUNDS);
+		o = measure(ROUNDS);
 		option(instance, "userstacktrace", false);
 		all_good &= good(&o, ROUNDS) && o.suppressed >= 2 * ROUNDS;
 	}
-	result(all_good, "stress: all at once on all CPUs, switched on and off");
+	return all_good;
 }

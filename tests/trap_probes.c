@@ -29,8 +29,11 @@
 #include "monitor.h"
 #include "trap_probes.h"
 
-const char *instance, *second;
+#define MANY_ROUNDS	100000
+
+const char *instance, *second, *why;
 bool pagefaults;
+char mine[64];
 static pid_t tester;
 
 /* Where stack walks fault: the ip of page_fault_kernel, see count_faults() */
@@ -38,46 +41,158 @@ char walk[IP_SIZE];
 char *pages;
 sig_atomic_t signals;
 
-/*
- * ftrace
- */
 int count_faults(void)
 {
+	char line[LINE_SIZE];
 	int faults = 0;
-	char line[512];
-	FILE *f;
 
-	f = open_trace(instance, -1);
-	while (fgets(line, sizeof(line), f)) {
+	for_each_record(next_line, line, instance, -1) {
 		if (!strstr(line, ": page_fault_kernel:"))
 			continue;
 		faults++;
 		if (sscanf(strstr(line, " ip="), " ip=%159s", walk) != 1)
 			walk[0] = '\0';
 	}
-	fclose(f);
 	return faults;
 }
 
-static void test_userstacktrace(void)
+int kernel_breakpoint(const char *symbol)
 {
-	struct outcome o;
-	int faults;
+	__u64 address = kernel_symbol(symbol);
 
-	if (!option(instance, "userstacktrace", true) || !watch_faults(true)) {
-		option(instance, "userstacktrace", false);
-		ksft_test_result_skip("userstacktrace: 100 traps: %s\n",
-				      "no userstacktrace, or no page_fault_kernel");
-		return;
-	}
-	o = measure(instance, ROUNDS);
-	option(instance, "userstacktrace", false);
-	faults = count_faults();
-	ksft_print_msg("%d page faults\n", faults);
-	ksft_test_result(good(&o, ROUNDS) && faults >= 2 * ROUNDS &&
-			 o.suppressed == (unsigned long)faults,
-			 "userstacktrace: 100 traps\n");
+	return address ? breakpoint(address, true) : -1;
 }
+
+static bool hist_triggers(const char *instance, bool on)
+{
+	return !put(instance, "events/trap/trap_entry/trigger",
+		    "%shist:keys=vector,user_mode if %s", on ? "" : "!", mine) &
+	       !put(instance, "events/trap/trap_exit/trigger",
+		    "%shist:keys=vector,user_mode if %s", on ? "" : "!", mine);
+}
+
+/*
+ * What makes the probes trap. A test is run by measured(), or by a function of its own
+ */
+#define USER_STACKS	0x1
+#define STACKS		0x2	/* of the kernel */
+#define HISTOGRAMS	0x4
+#define WATCH_FAULTS	0x8	/* count the faults of the probes */
+#define SECOND		0x10	/* with two instances, the tracepoint calls the iterator */
+#define BPF		0x20	/* programs that fault */
+#define KPROBES		0x40
+#define BREAKPOINT	0x80
+
+struct test {
+	const char *name;		/* the part before the colon asks for it */
+	bool by_faults;			/* the probes raise page faults only */
+	bool (*run)(void);
+	unsigned int probes;
+	int hits, suppressed;		/* at least so many for each trap */
+	const char *symbols[4];		/* for kprobes or a breakpoint */
+};
+
+static int map, program, entry, leave, breakpoint_fd;
+
+static bool set_up(const struct test *t)
+{
+	bool able = true;
+	int kprobes = 0;
+
+	for (int i = 0; i < (t->probes & SECOND ? 2 : 1); i++) {
+		const char *in = i ? second : instance;
+
+		able &= !(t->probes & USER_STACKS) || option(in, "userstacktrace", true);
+		able &= !(t->probes & STACKS) || option(in, "stacktrace", true);
+		able &= !(t->probes & HISTOGRAMS) || hist_triggers(in, true);
+	}
+	able &= !(t->probes & WATCH_FAULTS) || watch_faults(true);
+	if (t->probes & BPF) {
+		map = bpf_counter();
+		program = bpf_faulting_program(map);
+		entry = attach_bpf("trap/trap_entry", program);
+		leave = attach_bpf("trap/trap_exit", program);
+		able &= entry >= 0 && leave >= 0;
+	}
+	if (t->probes & KPROBES) {
+		for (size_t i = 0; i < ARRAY_SIZE(t->symbols) && t->symbols[i]; i++)
+			kprobes += !!add_kprobe("kprobe", t->symbols[i]);
+		ksft_print_msg("%d kprobes\n", kprobes);
+		able &= kprobes && !put(instance, "events/trap_test/enable", "1");
+	}
+	if (t->probes & BREAKPOINT) {
+		breakpoint_fd = kernel_breakpoint(t->symbols[0]);
+		able &= breakpoint_fd >= 0;
+	}
+	if (able && t->probes & SECOND)
+		all_on(second);
+	return able;
+}
+
+static void tear_down(const struct test *t)
+{
+	if (t->probes & SECOND)
+		all_off(second);
+	for (int i = 0; i < 2; i++) {
+		option(i ? second : instance, "userstacktrace", false);
+		option(i ? second : instance, "stacktrace", false);
+		if (t->probes & HISTOGRAMS)
+			hist_triggers(i ? second : instance, false);
+	}
+	if (t->probes & BPF) {
+		close(leave);
+		close(entry);
+		close(program);
+		close(map);
+	}
+	if (t->probes & BREAKPOINT)
+		close(breakpoint_fd);
+	remove_kprobes();
+}
+
+static unsigned long hits_of(const struct test *t)
+{
+	__u64 hits = 0;
+
+	if (t->probes & WATCH_FAULTS)
+		return count_faults();
+	if (t->probes & BPF)
+		return bpf_count(map);
+	if (t->probes & KPROBES)
+		return kprobe_hits("kprobe");
+	if (t->probes & BREAKPOINT && read(breakpoint_fd, &hits, sizeof(hits)) != sizeof(hits))
+		return 0;
+	return hits;
+}
+
+static bool measured(const struct test *t)
+{
+	struct outcome o, of_second;
+	unsigned long hits;
+	bool fine;
+
+	if (!set_up(t)) {
+		tear_down(t);
+		why = "no such probe here";
+		return false;
+	}
+	o = measure(ROUNDS);
+	hits = hits_of(t);
+	tear_down(t);
+	ksft_print_msg("%lu hits\n", hits);
+	fine = good(&o, ROUNDS) && hits >= (unsigned long)t->hits * ROUNDS &&
+	       o.suppressed >= (unsigned long)t->suppressed * ROUNDS;
+	if (t->probes & SECOND) {
+		of_second = count(second, BP);
+		fine &= good(&of_second, ROUNDS);
+	}
+	/* Each of these faults is counted once */
+	return fine && (!(t->probes & WATCH_FAULTS) || hits == o.suppressed);
+}
+
+/*
+ * More than the ring buffer holds: histograms count
+ */
 
 /* The hitcount of a vector in a histogram over vector and user_mode */
 static int hist_count(const char *event, unsigned int vector, bool user)
@@ -98,205 +213,52 @@ static int hist_count(const char *event, unsigned int vector, bool user)
 	return sum;
 }
 
-static bool hist_triggers(const char *instance, bool on)
-{
-	static const char * const events[] = { "trap_entry", "trap_exit" };
-	bool done = true;
-
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		char file[64];
-
-		snprintf(file, sizeof(file), "events/trap/%s/trigger", events[i]);
-		done &= !put(instance, file,
-			     "%shist:keys=vector,user_mode if common_pid == %d",
-			     on ? "" : "!", getpid());
-	}
-	return done;
-}
-
-/* More than the ring buffer holds: histograms count */
-static void test_many(void)
+static bool test_many(void)
 {
 	struct outcome o = { 0 };
-	unsigned long before;
-	char filter[64];
+	bool able = option(instance, "userstacktrace", true) && hist_triggers(instance, true);
 
-	if (!option(instance, "userstacktrace", true) ||
-	    !hist_triggers(instance, true)) {
-		option(instance, "userstacktrace", false);
-		ksft_test_result_skip("many: 100000 traps, with histograms: %s\n",
-				      "no userstacktrace, or no histograms");
-		return;
-	}
-	before = suppressed();
-	mine(filter, sizeof(filter));
-	all_on(instance, filter);
-	for (int i = 0; i < MANY_ROUNDS; i++)
-		raise_bp_in_frame(pages);
-	all_off(instance);
-	o.entries = hist_count("trap_entry", BP, true);
-	o.exits = hist_count("trap_exit", BP, true);
-	o.nested = hist_count("trap_entry", -1U, false) + hist_count("trap_exit", -1U, false);
-	o.suppressed = suppressed() - before;
-	hist_triggers(instance, false);
-	option(instance, "userstacktrace", false);
-	ksft_test_result(good(&o, MANY_ROUNDS) &&
-			 o.suppressed >= 2UL * MANY_ROUNDS,
-			 "many: 100000 traps, with histograms\n");
-}
-
-static void test_instances(void)
-{
-	const char * const both[] = { instance, second };
-	struct outcome o, of_second;
-	char filter[64];
-	bool able = true;
-
-	mine(filter, sizeof(filter));
-	for (int i = 0; i < 2; i++)
-		able &= option(both[i], "userstacktrace", true) &
-			option(both[i], "stacktrace", true) &
-			hist_triggers(both[i], true);
 	if (able) {
-		all_on(second, filter);
-		o = measure(instance, ROUNDS);
-		all_off(second);
-		of_second = count(second, BP);
+		o.suppressed = suppressed();
+		all_on(instance);
+		raise_many(MANY_ROUNDS);
+		all_off(instance);
+		o.entries = hist_count("trap_entry", BP, true);
+		o.exits = hist_count("trap_exit", BP, true);
+		o.nested = hist_count("trap_entry", -1U, false) +
+			   hist_count("trap_exit", -1U, false);
+		o.suppressed = suppressed() - o.suppressed;
+		hist_triggers(instance, false);
+	} else {
+		why = "no userstacktrace, or no histograms";
 	}
-	for (int i = 0; i < 2; i++) {
-		option(both[i], "userstacktrace", false);
-		option(both[i], "stacktrace", false);
-		hist_triggers(both[i], false);
-	}
-	if (!able) {
-		ksft_test_result_skip("instances: two, with stack traces: %s\n",
-				      "no stack traces, or no histograms");
-		return;
-	}
-	ksft_test_result(good(&o, ROUNDS) & good(&of_second, ROUNDS) &&
-			 o.suppressed >= 4 * ROUNDS,
-			 "instances: two, with stack traces\n");
+	option(instance, "userstacktrace", false);
+	return good(&o, MANY_ROUNDS) && o.suppressed >= 2UL * MANY_ROUNDS;
 }
 
-static void test_perf(void)
+static bool test_perf(void)
 {
 	struct outcome o = { 0 };
-	unsigned long before;
 	struct ring rings[2];
-	char filter[64];
 	int lost = 0;
 
 	if (!open_ring(&rings[0], "trap/trap_entry") ||
 	    !open_ring(&rings[1], "trap/trap_exit")) {
-		ksft_test_result_skip("perf: with user callchains: %s\n",
-				      strerror(errno));
+		why = strerror(errno);
 		close(rings[0].fd);
-		return;
+		return false;
 	}
-	mine(filter, sizeof(filter));
-	before = suppressed();
-	all_on(second, filter);
-	for (int i = 0; i < ROUNDS; i++)
-		raise_bp_in_frame(pages);
+	o.suppressed = suppressed();
+	all_on(second);
+	raise_many(ROUNDS);
 	all_off(second);
 	ioctl(rings[0].fd, PERF_EVENT_IOC_DISABLE, 0);
 	ioctl(rings[1].fd, PERF_EVENT_IOC_DISABLE, 0);
-	o.suppressed = suppressed() - before;
+	o.suppressed = suppressed() - o.suppressed;
 	o.nested = count(second, BP).nested;
 	read_ring(&rings[0], &o.entries, &o.nested, &lost);
 	read_ring(&rings[1], &o.exits, &o.nested, &lost);
-	ksft_test_result(good(&o, ROUNDS) && !lost &&
-			 o.suppressed >= 2 * ROUNDS,
-			 "perf: with user callchains\n");
-}
-
-static void test_bpf(void)
-{
-	int map = bpf_counter();
-	int program = map < 0 ? -1 : bpf_faulting_program(map);
-	int entry = program < 0 ? -1 : attach_bpf("trap/trap_entry", program);
-	int exit = entry < 0 ? -1 : attach_bpf("trap/trap_exit", program);
-	struct outcome o;
-	__u64 hits;
-
-	if (exit < 0) {
-		ksft_test_result_skip("bpf: a program that faults: %s\n", strerror(errno));
-		close(entry);
-		close(program);
-		close(map);
-		return;
-	}
-	o = measure(instance, ROUNDS);
-	hits = bpf_count(map);
-	close(exit);
-	close(entry);
-	close(program);
-	close(map);
-	ksft_print_msg("%llu reads failed\n", (unsigned long long)hits);
-	ksft_test_result(good(&o, ROUNDS) && hits >= 2 * ROUNDS &&
-			 o.suppressed >= 2 * ROUNDS, "bpf: a program that faults\n");
-}
-
-static void test_kprobe_in_tracer(void)
-{
-	static const char * const symbols[] = {
-		"ring_buffer_lock_reserve", "ring_buffer_unlock_commit",
-		"trace_event_buffer_reserve", "stack_trace_save_user",
-	};
-	unsigned long hits = 0, probes = 0;
-	struct outcome o;
-	char name[16];
-
-	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
-		snprintf(name, sizeof(name), "tracer%zu", i);
-		probes += !!add_kprobe(name, symbols[i]);
-	}
-	if (!probes || !option(instance, "userstacktrace", true) ||
-	    put(instance, "events/trap_test/enable", "1")) {
-		remove_kprobes();
-		option(instance, "userstacktrace", false);
-		ksft_test_result_skip("kprobe-in-tracer: on four functions: %s\n",
-				      "no kprobe, or no userstacktrace");
-		return;
-	}
-	o = measure(instance, ROUNDS);
-	put(instance, "events/trap_test/enable", "0");
-	option(instance, "userstacktrace", false);
-	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
-		snprintf(name, sizeof(name), "tracer%zu", i);
-		hits += kprobe_hits(name);
-	}
-	remove_kprobes();
-	ksft_print_msg("%lu kprobes, %lu hits\n", probes, hits);
-	ksft_test_result(good(&o, ROUNDS) && hits >= 2 * ROUNDS &&
-			 o.suppressed >= 4 * ROUNDS, "kprobe-in-tracer: on four functions\n");
-}
-
-/* With two instances, the tracepoint has two probes and so calls the iterator */
-static void test_kprobe_in_iterator(void)
-{
-	struct outcome o, of_second;
-	unsigned long hits;
-	char filter[64];
-
-	mine(filter, sizeof(filter));
-	if (!add_kprobe("iterator", "__traceiter_trap_entry") ||
-	    put(instance, "events/trap_test/enable", "1")) {
-		remove_kprobes();
-		ksft_test_result_skip("kprobe-in-iterator: two instances: no kprobe\n");
-		return;
-	}
-	trace_on(second, filter);
-	o = measure(instance, ROUNDS);
-	trace_off(second);
-	of_second = count(second, BP);
-	put(instance, "events/trap_test/enable", "0");
-	hits = kprobe_hits("iterator");
-	remove_kprobes();
-	ksft_print_msg("%lu hits\n", hits);
-	ksft_test_result(good(&o, ROUNDS) & good(&of_second, ROUNDS) &&
-			 hits >= ROUNDS && o.suppressed >= 2 * ROUNDS,
-			 "kprobe-in-iterator: two instances\n");
+	return good(&o, ROUNDS) && !lost && o.suppressed >= 2 * ROUNDS;
 }
 
 static bool is_at(const struct event *e, const char *symbol, int offset)
@@ -313,18 +275,16 @@ static bool is_at(const struct event *e, const char *symbol, int offset)
  * event, which makes a stack trace as well, the inner one is a nested trap. One
  * more kprobe in the tracer is a third one, for which kprobes have no room.
  */
-static void test_kprobe_in_kprobe(void)
+static bool test_kprobe_in_kprobe(void)
 {
 	static const char * const syscalls[] = {
 		"__do_sys_getppid", "__ia32_sys_getppid", "sys_getppid",
 	};
 	int outer = 0, inner, entries = 0, inner_entries = 0, exits = 0;
-	unsigned long before, before_hits, hits;
+	unsigned long before, hits;
 	const char *symbol = NULL;
 	bool in_outer = false;
-	char filter[64];
 	struct event e;
-	FILE *f;
 
 	for (size_t i = 0; i < ARRAY_SIZE(syscalls) && !outer; i++) {
 		symbol = syscalls[i];
@@ -334,15 +294,13 @@ static void test_kprobe_in_kprobe(void)
 	if (!outer || !inner || !add_kprobe("third", "trace_event_buffer_lock_reserve") ||
 	    !option(instance, "stacktrace", true)) {
 		remove_kprobes();
-		ksft_test_result_skip("kprobe-in-kprobe: with stack traces: %s\n",
-				      "no kprobe, or no stack traces");
-		return;
+		why = "no kprobe, or no stack traces";
+		return false;
 	}
-	mine(filter, sizeof(filter));
-	put(instance, "events/trap_test/filter", "%s", filter);
+	put(instance, "events/trap_test/filter", "%s", mine);
 	before = suppressed();
-	before_hits = kprobe_hits("inner");
-	trace_on(instance, filter);
+	hits = kprobe_hits("inner");
+	trace_on(instance, mine);
 	must(put(instance, "events/trap_test/enable", "1"), "kprobes");
 	for (int i = 0; i < ROUNDS; i++)
 		syscall(SYS_getppid);
@@ -351,8 +309,7 @@ static void test_kprobe_in_kprobe(void)
 	option(instance, "stacktrace", false);
 
 	/* Elsewhere, lockdep walks the stack as well */
-	f = open_trace(instance, -1);
-	while (next_event(f, &e)) {
+	for_each_record(next_event, &e, instance, -1) {
 		if (e.user || e.vector != BP)
 			continue;
 		if (is_at(&e, symbol, outer)) {
@@ -365,60 +322,27 @@ static void test_kprobe_in_kprobe(void)
 		}
 		exits += e.exit ? 1 : -1;
 	}
-	fclose(f);
-	hits = kprobe_hits("inner") - before_hits;
+	hits = kprobe_hits("inner") - hits;
 	remove_kprobes();
+	before = suppressed() - before;
 	ksft_print_msg("%d calls, %d + %d entries, %d exits too many, %lu hits, %lu suppressed\n",
-		       ROUNDS, entries, inner_entries, exits, hits,
-		       suppressed() - before);
-	ksft_test_result(entries == ROUNDS && inner_entries == ROUNDS && !exits &&
-			 hits > 2 * ROUNDS && suppressed() - before >= 2 * ROUNDS,
-			 "kprobe-in-kprobe: with stack traces\n");
-}
-
-/*
- * Debug exceptions
- */
-int kernel_breakpoint(const char *symbol)
-{
-	__u64 address = kernel_symbol(symbol);
-
-	return address ? breakpoint(address, true) : -1;
-}
-
-static void test_breakpoint(void)
-{
-	int fd = kernel_breakpoint("trace_event_buffer_lock_reserve");
-	__u64 hits = 0;
-	struct outcome o;
-
-	if (fd < 0) {
-		ksft_test_result_skip("breakpoint: in the tracer: %s\n",
-				      strerror(errno));
-		return;
-	}
-	o = measure(instance, ROUNDS);
-	if (read(fd, &hits, sizeof(hits)) != sizeof(hits))
-		hits = 0;
-	close(fd);
-	ksft_print_msg("%llu hits\n", (unsigned long long)hits);
-	ksft_test_result(good(&o, ROUNDS) && hits >= 2 * ROUNDS &&
-			 o.suppressed >= 4 * ROUNDS, "breakpoint: in the tracer\n");
+		       ROUNDS, entries, inner_entries, exits, hits, before);
+	return entries == ROUNDS && inner_entries == ROUNDS && !exits && hits > 2 * ROUNDS &&
+	       before >= 2 * ROUNDS;
 }
 
 /*
  * A stack walk that hits a watchpoint of a debugger. DR6 must not report this,
  * as the task itself did not touch the watched memory.
  */
-static unsigned long frame[2];
-
-static void test_watchpoint(void)
+static bool test_watchpoint(void)
 {
 	const unsigned long enable = 1, read_write = 3 << 16;
 	const unsigned long length = sizeof(long) == 8 ? 2 << 18 : 3 << 18;
-	unsigned long before, dr6;
+	static unsigned long frame[2];
+	unsigned long before;
 	int status, raised = 0;
-	bool able, wrong = false;
+	bool wrong = false;
 	pid_t child;
 
 	child = must_fork();
@@ -428,82 +352,76 @@ static void test_watchpoint(void)
 		pages = (char *)frame;
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
 		raise(SIGSTOP);
-		for (int i = 0; i < ROUNDS; i++)
-			raise_bp_in_frame(pages);
+		raise_many(ROUNDS);
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
-	able = !ptrace(PTRACE_POKEUSER, child, offsetof(struct user, u_debugreg[0]), frame) &&
-	       !ptrace(PTRACE_POKEUSER, child, offsetof(struct user, u_debugreg[7]),
-		       enable | read_write | length) &&
-	       option(instance, "userstacktrace", true);
+	if (ptrace(PTRACE_POKEUSER, child, offsetof(struct user, u_debugreg[0]), frame) ||
+	    ptrace(PTRACE_POKEUSER, child, offsetof(struct user, u_debugreg[7]),
+		   enable | read_write | length) ||
+	    !option(instance, "userstacktrace", true)) {
+		why = strerror(errno);
+		kill(child, SIGKILL);
+		waitpid(child, &status, 0);
+		return false;
+	}
 	before = suppressed();
 	trace_on(instance, "vector == 3");
-	while (able && !ptrace(PTRACE_CONT, child, 0, 0) &&
+	while (!ptrace(PTRACE_CONT, child, 0, 0) &&
 	       waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
-		dr6 = ptrace(PTRACE_PEEKUSER, child, offsetof(struct user, u_debugreg[6]), 0);
-		wrong |= dr6 & 1;
+		wrong |= ptrace(PTRACE_PEEKUSER, child, offsetof(struct user, u_debugreg[6]),
+				0) & 1;
 		raised++;
 	}
 	trace_off(instance);
 	option(instance, "userstacktrace", false);
-	if (!able) {
-		kill(child, SIGKILL);
-		waitpid(child, &status, 0);
-		ksft_test_result_skip("watchpoint: of a debugger: %s\n", strerror(errno));
-		return;
-	}
-	ksft_print_msg("%d raised, %lu suppressed, DR6 %s\n", raised,
-		       suppressed() - before, wrong ? "has the bit set" : "is clear");
-	ksft_test_result(raised == ROUNDS && !wrong && suppressed() - before >= 4 * ROUNDS,
-			 "watchpoint: of a debugger\n");
+	before = suppressed() - before;
+	ksft_print_msg("%d raised, %lu suppressed, DR6 %s\n", raised, before,
+		       wrong ? "has the bit set" : "is clear");
+	return raised == ROUNDS && !wrong && before >= 4 * ROUNDS;
 }
 
-static void test_single_step(void)
+static bool test_single_step(void)
 {
 	unsigned long before = suppressed();
 	const int steps = STEPS + 3;
 	struct outcome o;
-	char filter[64];
 
-	mine(filter, sizeof(filter));
 	if (!option(instance, "userstacktrace", true)) {
-		ksft_test_result_skip("single-step: with userstacktrace: no such option\n");
-		return;
+		why = "no such option";
+		return false;
 	}
-	all_on(instance, filter);
+	all_on(instance);
 	signals = 0;
 	raise_steps();
 	all_off(instance);
 	option(instance, "userstacktrace", false);
 	o = count(instance, DB);
 	o.suppressed = suppressed() - before;
-	ksft_test_result(signals == steps && good(&o, steps) &&
-			 o.suppressed >= 2UL * steps, "single-step: with userstacktrace\n");
+	return signals == steps && good(&o, steps) && o.suppressed >= 2UL * steps;
 }
 
 /*
  * A probe of a module's: trap_test attaches it
  */
-static void test_probe(void)
+static bool test_probe(void)
 {
 	static const unsigned int vectors[] = { 0, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 16, 17, 19 };
 	bool all_good = true;
+	struct outcome o;
+	char what[16];
+	int fd;
 
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
-		struct outcome o;
-		char what[16];
-		int fd;
-
-		if (vectors[i] == PF && !have_pagefaults())
+		if (vectors[i] == PF && !pagefaults)
 			continue;
 		snprintf(what, sizeof(what), "%u", vectors[i]);
 		fd = attach_probe(what);
 		if (fd < 0) {
-			ksft_test_result_skip("probe: that raises traps: " NO_TRAP_TEST "\n");
-			return;
+			why = NO_TRAP_TEST;
+			return false;
 		}
-		o = measure(instance, ROUNDS);
+		o = measure(ROUNDS);
 		close(fd);
 		/* It raises one at each entry and at each exit */
 		all_good &= good(&o, ROUNDS) &&
@@ -511,86 +429,73 @@ static void test_probe(void)
 		if (!all_good)
 			ksft_print_msg("vector %u\n", vectors[i]);
 	}
-	ksft_test_result(all_good, "probe: that raises traps\n");
+	return all_good;
 }
 
 /*
  * An NMI in the probe, and a #GP in the NMI, are traced. A #GP that the probe
  * raises after the NMI is suppressed.
  */
-static void test_nmi_in_probe(void)
+static bool test_nmi_in_probe(void)
 {
 	int nmis = 0, gps = 0, unbalanced = 0, probed = 0;
 	unsigned long before;
 	struct kernel_trap t;
-	char filter[64];
 	struct event e;
-	FILE *f;
 	int fd;
 
 	fd = read_kernel_trap(GP, &t) ? attach_probe("2 13") : -1;
 	if (fd < 0) {
-		ksft_test_result_skip("nmi: in a probe, with a #GP: " NO_TRAP_TEST "\n");
-		return;
+		why = NO_TRAP_TEST;
+		return false;
 	}
-	mine(filter, sizeof(filter));
 	before = suppressed();
-	trace_on(instance, filter);
-	for (int i = 0; i < ROUNDS; i++)
-		raise_bp_in_frame(pages);
+	trace_on(instance, mine);
+	raise_many(ROUNDS);
 	trace_off(instance);
 	close(fd);
+	before = suppressed() - before;
 
-	f = open_trace(instance, -1);
-	while (next_event(f, &e)) {
-		if (e.vector == NMI && !e.user)
-			unbalanced += e.exit ? -1 : (nmis++, 1);
-		else if (e.vector == GP && !e.user &&
-			 !strcmp(e.ip, e.exit ? t.exit_ip : t.entry_ip))
-			unbalanced += e.exit ? -1 : (gps++, 1);
-		else
+	for_each_record(next_event, &e, instance, -1) {
+		bool nmi = e.vector == NMI && !e.user;
+
+		if (nmi || (e.vector == GP && !e.user &&
+			    !strcmp(e.ip, e.exit ? t.exit_ip : t.entry_ip))) {
+			unbalanced += e.exit ? -1 : 1;
+			nmis += nmi && !e.exit;
+			gps += !nmi && !e.exit;
+		} else {
 			probed++;
+		}
 	}
-	fclose(f);
-	ksft_print_msg("%d NMIs and %d #GPs in %d probes, %lu suppressed\n",
-		       nmis, gps, probed, suppressed() - before);
-	ksft_test_result(probed >= 2 * ROUNDS && nmis == probed &&
-			 gps == probed && !unbalanced &&
-			 suppressed() - before >= 2UL * probed,
-			 "nmi: in a probe, with a #GP\n");
+	ksft_print_msg("%d NMIs and %d #GPs in %d probes, %lu suppressed\n", nmis, gps, probed,
+		       before);
+	return probed >= 2 * ROUNDS && nmis == probed && gps == probed && !unbalanced &&
+	       before >= 2UL * probed;
 }
 
-void result(bool good, const char *what)
-{
-	ksft_test_result(good, "%s\n", what);
-}
-
-void skipped(const char *what, const char *why)
-{
-	ksft_test_result_skip("%s: %s\n", what, why);
-}
-
-static const struct {
-	const char *name;
-	void (*run)(void);
-	bool by_faults;			/* the probes raise page faults only */
-} tests[] = {
-	{ "userstacktrace", test_userstacktrace, true },
-	{ "many", test_many, true },
-	{ "instances", test_instances, true },
-	{ "perf", test_perf, true },
-	{ "bpf", test_bpf, true },
-	{ "kprobe-in-tracer", test_kprobe_in_tracer },
-	{ "kprobe-in-iterator", test_kprobe_in_iterator },
-	{ "kprobe-in-kprobe", test_kprobe_in_kprobe },
-	{ "breakpoint", test_breakpoint },
-	{ "watchpoint", test_watchpoint },
-	{ "single-step", test_single_step, true },
-	{ "probe", test_probe },
-	{ "nmi", test_nmi_in_probe },
-	{ "stress", test_stress },
-	{ "nmi-outside", test_nmi_outside },
-	{ "mc-outside", test_mc_outside },
+static const struct test tests[] = {
+	{ "userstacktrace: 100 traps", true, NULL, USER_STACKS | WATCH_FAULTS, 2, 2 },
+	{ "many: 100000 traps, with histograms", true, test_many },
+	{ "instances: two, with stack traces", true, NULL,
+	  SECOND | USER_STACKS | STACKS | HISTOGRAMS, 0, 4 },
+	{ "perf: with user callchains", true, test_perf },
+	{ "bpf: a program that faults", true, NULL, BPF, 2, 2 },
+	{ "kprobe-in-tracer: on four functions", false, NULL, KPROBES | USER_STACKS, 2, 4,
+	  { "ring_buffer_lock_reserve", "ring_buffer_unlock_commit",
+	    "trace_event_buffer_reserve", "stack_trace_save_user" } },
+	{ "kprobe-in-iterator: two instances", false, NULL, KPROBES | SECOND, 1, 2,
+	  { "__traceiter_trap_entry" } },
+	{ "kprobe-in-kprobe: with stack traces", false, test_kprobe_in_kprobe },
+	{ "breakpoint: in the tracer", false, NULL, BREAKPOINT, 2, 4,
+	  { "trace_event_buffer_lock_reserve" } },
+	{ "watchpoint: of a debugger", false, test_watchpoint },
+	{ "single-step: with userstacktrace", true, test_single_step },
+	{ "probe: that raises traps", false, test_probe },
+	{ "nmi: in a probe, with a #GP", false, test_nmi_in_probe },
+	{ "stress: all at once on all CPUs, switched on and off", false, test_stress },
+	{ "nmi-outside: from outside, in a probe", false, test_nmi_outside },
+	{ "mc-outside: from outside, in a probe", false, test_mc_outside },
 };
 
 static char *optimization;
@@ -604,11 +509,25 @@ static void clean_up(void)
 		put("/proc/sys/debug", "kprobes-optimization", "%s", optimization);
 }
 
+static void on_sigtrap(int signal)
+{
+	signals++;
+}
+
+static bool asked(const struct test *t, int n, char **names)
+{
+	size_t length = strcspn(t->name, ":");
+
+	for (int i = 0; i < n; i++)
+		if (strlen(names[i]) == length && !strncmp(names[i], t->name, length))
+			return true;
+	return !n;
+}
+
 /* Run the tests that are named, or all of them */
 int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_handler = on_sigtrap };
-	const size_t size = 1 << 16;
 	int plan = 0;
 
 	start("trap/trap_exit");
@@ -620,28 +539,31 @@ int main(int argc, char **argv)
 	optimization = get("/proc/sys/debug", "kprobes-optimization");
 	put("/proc/sys/debug", "kprobes-optimization", "0");
 	tester = getpid();
+	snprintf(mine, sizeof(mine), "common_pid == %d", tester);
 	atexit(clean_up);
 	instance = make_instance("guard");
 	second = make_instance("second");
-	pages = new_pages(size);
+	pages = new_pages(1 << 16);
 	pagefaults = pagefaults_fire();
 	pin(0);
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-		for (int j = 1; j < argc || (argc == 1 && j == 1); j++)
-			if (argc == 1 || !strcmp(argv[j], tests[i].name))
-				plan++;
-	if (plan < (argc > 1 ? argc - 1 : 1))
+		plan += asked(&tests[i], argc - 1, argv + 1);
+	if (!plan || plan < argc - 1)
 		ksft_exit_fail_msg("usage: trap_probes [TEST]..., with tests of its table\n");
 	ksft_set_plan(plan);
-	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-		for (int j = 1; j < argc || (argc == 1 && j == 1); j++)
-			if (argc > 1 && strcmp(argv[j], tests[i].name))
-				continue;
-			else if (tests[i].by_faults && !have_pagefaults())
-				ksft_test_result_skip("%s: this kernel has no page fault events\n",
-						      tests[i].name);
-			else
-				tests[i].run();
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
+		const struct test *t = &tests[i];
+		bool passed;
+
+		if (!asked(t, argc - 1, argv + 1))
+			continue;
+		why = t->by_faults && !pagefaults ? "this kernel has no page fault events" : NULL;
+		passed = !why && (t->run ? t->run() : measured(t));
+		if (why)
+			skip(t->name, why);
+		else
+			result(passed, t->name);
+	}
 	ksft_finished();
 }
