@@ -35,6 +35,13 @@ unsigned long long kernel_base, kernel_text;
 const char *no_swap, *no_group, *no_hugetlb;
 char pressed_group[PATH_MAX], reclaimed_group[PATH_MAX];
 static char swap_file[PATH_MAX];
+static size_t nr_workloads;
+
+static const struct workload *workload_at(size_t i)
+{
+	return i < nr_memory_workloads ? &memory_workloads[i] :
+	       &end_workloads[i - nr_memory_workloads];
+}
 
 static pid_t start_workload(size_t i)
 {
@@ -43,7 +50,7 @@ static pid_t start_workload(size_t i)
 	*shared->why[i] = '\0';
 	child = must_fork();
 	if (!child)
-		work(&workloads[i], shared->why[i]);
+		work(workload_at(i), shared->why[i]);
 	return child;
 }
 
@@ -61,7 +68,7 @@ static bool passed(pid_t child)
 
 static void end_workload(size_t i, pid_t child, const char *how)
 {
-	const struct workload *w = &workloads[i];
+	const struct workload *w = workload_at(i);
 	bool good = passed(child);
 
 	if (*shared->why[i])
@@ -322,6 +329,7 @@ int main(void)
 	set_up_groups();
 	set_up_hugetlb_pool();
 
+	nr_workloads = nr_memory_workloads + nr_end_workloads;
 	ksft_set_plan(2 * nr_workloads + 4);
 	for (size_t i = 0; i < nr_workloads; i++)
 		end_workload(i, start_workload(i), "");

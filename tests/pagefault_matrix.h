@@ -4,6 +4,7 @@
 #define TESTS_PAGEFAULT_MATRIX_H
 
 #include <limits.h>
+#include <pthread.h>
 
 #include "lib.h"
 
@@ -11,7 +12,7 @@
 #define EXIT_EVENT	"pagefault/pagefault_exit"
 #define NOREGS_EVENT	"pagefault/pagefault_noregs"
 
-/* For filters: enum pagefault_outcome */
+/* For filters: enum pagefault_outcome and pagefault_flags */
 #define MINOR		"outcome == 0"
 #define MAJOR		"outcome == 1"
 #define COUNTED		"outcome <= 1"
@@ -20,10 +21,17 @@
 #define INTERRUPTED	"outcome == 4"
 #define FIXUP		"outcome == 6"
 #define SIGNAL		"outcome == 7 && signo == "
+#define ANONYMOUS	"flags & 0x1"
+#define IN_FILE		"flags & 0x2"
+#define IN_SHMEM	"flags & 0x4"
+#define COPIED		"flags & 0x10"
+#define RETRIED		"flags & 0xc0"
 #define IN_USER		"user_mode == 1"
 #define IN		"address >= 0x%lx && address < 0x%lx"
+#define AND		" && "
 
 #define HUGETLB_PAGES	4
+#define NO_DISK		"$TMPDIR is not on a disk"
 
 /* Faults on the memory of a workload, for two of its pages */
 #define HALF		1
@@ -83,8 +91,23 @@ unsigned long long read_event(int fd);
 void expect(const char *event, unsigned long least, unsigned long most, const char *filter);
 void work(const struct workload *w, char *why);
 
-/* pagefault_matrix-workloads.c */
-extern const struct workload workloads[];
-extern const size_t nr_workloads;
+/* pagefault_matrix-memory.c */
+extern const struct workload memory_workloads[];
+extern const size_t nr_memory_workloads;
+void write_pages(char *start, size_t pages);
+void write_all(void);
+char *reserve(size_t pages, int prot, int flags);
+const char *set_up_new(void);
+const char *set_up_written(void);
+void start_thread(pthread_t *thread, void *(*fn)(void *), void *arg);
+void end_child(pid_t child, int signal);
+void write_in_children(int copies);
+const char *map_file(int flags);
+const char *set_up_file_major(void);
+const char *set_up_swap(void);
+
+/* pagefault_matrix-ends.c */
+extern const struct workload end_workloads[];
+extern const size_t nr_end_workloads;
 
 #endif
