@@ -12,6 +12,7 @@
 #define MAX_THREADS	64
 #define WARM_UP		200
 #define BLOCK_DEVICE	"/dev/ram0"
+#define RAMFS_SIZE	(48 << 20)	/* of a file in its place */
 #define BUFFER_KB	"16384"		/* for a round: what is lost has another price */
 #define SECOND		TRACING "/instances/price"
 
