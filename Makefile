@@ -21,8 +21,8 @@ help:		## this list
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  KERNEL_TREE=DIR       run, shell: HEAD of that git tree, which is left alone"
-	@echo "  ROOT=tools            run, shell: with Debian's newest trace-cmd, perf, bpftrace"
-	@echo "  ONLY='NAME'           check-PART: only tests whose name begins so"
+	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
+	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
@@ -32,23 +32,23 @@ help:		## this list
 	@echo "  FUZZ_SECONDS=N        fuzz: duration (300), FUZZ_SEED=N repeats a run, FUZZ_KERNEL=NAME (kasan)"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
 	@echo "  LOADS=N               sample: how often the module is loaded (1000)"
-	@echo "  TRACE_LINES=N         run: how much of the trace to print (default: 200)"
+	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
 
 run:		## boot the patched kernel, run a program there, show its traps
 	@scripts/vm/run
 
-shell:		## the same guest, with a shell on this terminal
+shell:		## boot the patched kernel, with a shell on this terminal
 	@scripts/vm/run shell
 
 # make runs scripts/check/run itself: a shell in between would not pass a signal on
 check: export TRAP_FAST := 1
-check:		## the tests for every change: series, builds, boots, kselftests
+check:		## the tests that every change has to pass
 	@scripts/check/run fast
 
 check-all:	## all tests; this takes hours
 	@scripts/check/run all
 
-check-selftest:	## seed defects in the kernel and for each part, and see them caught
+check-selftest:	# the defects of the kernel, and those for each part
 	@scripts/check/run defects selftest
 
 check-%:

@@ -6,7 +6,7 @@
  *
  *	nopl 0x70726900(%rax)	what follows is of another section
  *	nopl 0x70726901(%rax)	count from here
- *	nopl 0x70726902(%rax)	to here, unless several have asked for it
+ *	nopl 0x70726902(%rax)	stop; starts nest, and the last stop counts
  *
  *	qemu-system-x86_64 -plugin count.so,out=FILE
  *

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Makes profile.txt of what scripts/bench/count.c counted: what a trap executes more than with
-all events off, function by function; the functions of the events, instruction by instruction;
-and the stores to cache lines that several CPUs write."""
+"""Writes profile.txt from the counts of scripts/bench/count.c: the extra instructions of a trap
+with events on, by function; the functions of the events, by instruction; and the stores to
+cache lines that several CPUs write."""
 import bisect
 import collections
 import re

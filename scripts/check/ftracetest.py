@@ -6,7 +6,7 @@ ftracetest.py tests FOLDER NAMES: the tests of FOLDER in the files and folders N
 order in which ftracetest runs them.
 ftracetest.py results FOLDER NAMES JOB...: a line "TEST RESULT..." for each of these tests,
 from JOB/N.out. JOB/N.test has the name of the file or folder that was run.
-ftracetest.py again BASE HERE: the files with another result than on the base, or with none.
+ftracetest.py again BASE HERE: the files whose result differs from the base or is missing.
 ftracetest.py verdicts BASE HERE BASE-ALONE HERE-ALONE: a line "VERDICT TEST WORDS" for each
 test, by the results of both, and by those of the tests that ran again, alone."""
 import pathlib

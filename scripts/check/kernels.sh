@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
-# What the parts in tests/parts/ share: how a kernel is built, booted and tested,
-# and what its tests may say. Sourced by scripts/check/run.
+# What the parts in tests/parts/ share: how a kernel is built, booted and tested, and which
+# messages are allowed on its console. Sourced by scripts/check/run.
 
 # The programs of the kselftest, and our own ones, of tests/
 kselftests=$build/kselftest/trap

@@ -7,7 +7,7 @@ print a table and the total. COMMAND repeats all.
 tap.py report PART NAME SETTINGS FILE: the results in FILE, of programs in a guest, for
 "number". NAME is the kernel, SETTINGS are those of "make" that repeat them.
 tap.py judge NAME PROGRAMS FILE: fail if one of them failed, or not all of them are there
-tap.py complete PROGRAMS FILE: fail if these are not all results of so many programs"""
+tap.py complete PROGRAMS FILE: fail if FILE has not all results of PROGRAMS programs"""
 import collections
 import os
 import re

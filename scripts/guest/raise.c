@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * raise [N]: on each CPU, raise as many #UD: N on the first, twice as many on the
- * second and so on. Without N, go on until a signal ends it, with page faults as well,
- * on all CPUs at the same time.
+ * raise [N]: raise N #UD on the first CPU, 2N on the second and so on. Without N, go on until a
+ * signal ends it, with page faults as well, on all CPUs at the same time.
  *
  * raise each N [FILE]: raise N of each kind of trap and page fault that there is below, and
  * print what they were, each kind in one line:
@@ -10,8 +9,8 @@
  *	NAME function=F vector=V error_code=E mode=M outcome=O flags=F vm_fault=R ip=IP
  *		signo=S si_code=C address=FROM-TO tgid=PID count=N
  *
- * with "-" or nothing for what a kind does not have. A page fault of the process that is
- * none of these has another address, or another ip. FILE is made on a disk, for major faults.
+ * with "-" or nothing for what a kind does not have. No other page fault of the process has
+ * the same address and ip. FILE is made on a disk, for major faults.
  *
  * To be built with user_traps.c and common.c of the kselftest, and -O0 -mno-red-zone -static:
  * each function is in the stacks then.

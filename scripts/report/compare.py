@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""compare.py CHECK DIR WORDS...: whether what tools printed, in files of the folder DIR, is
-what scripts/guest/raise.c raised. A CHECK is the lines of its name in the table below, and
-the function of that name; what it prints says what is wrong."""
+"""compare.py CHECK DIR WORDS...: check that the tools recorded what scripts/guest/raise.c raised,
+and print the differences. DIR has what both printed. A CHECK is the lines of its name in the
+table below, and the function of that name."""
 import collections
 import os
 import re

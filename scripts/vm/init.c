@@ -4,23 +4,22 @@
  * it ended, end QEMU.
  *
  * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
- * Or another folder does, and "host" is on the kernel's command line: then the host's
+ * If another folder does, "host" is on the kernel's command line: then the host's
  * root (tag "host") is at /host, and the folders that only the host has are where they
  * are on the host.
  *
  * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
- * program to run, /job/status gets its wait status, and what else it leaves in
+ * program to run, /job/status gets its exit status, and what else it leaves in
  * /job stays on the host. A disk, if there is one, is at /disk. "interactive" on the
  * kernel's command line gives the job the console for a controlling terminal.
  *
  * The module /job/trap_test.ko is loaded before the job, if it is there.
  *
- * As /job/run itself, for a guest that cannot run the host's shell, it runs the
- * programs that are listed in /job/tests, a line each, and puts what they print
- * into /job/tap.
+ * As /job/run itself, it runs the programs of /job/tests, a line each, and writes what they
+ * print to /job/tap. So a guest that cannot run the host's shell runs tests, too.
  *
- * "init tsc", on the host, prints how many kHz the TSC has. An emulated CPU has the same one,
- * and a kernel without ACPI finds nothing to measure it by.
+ * "init tsc", on the host, prints the frequency of the TSC in kHz. The CPU that QEMU emulates
+ * has the same one, and a kernel without ACPI cannot measure it.
  *
  * "init traced PROGRAM ARGS...", within a job, runs PROGRAM. The trap and page fault
  * events fire for this process and what it forks alone. What it has mapped at its end is

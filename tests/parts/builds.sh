@@ -17,7 +17,8 @@ all_are_run() {
 		if echo "$programs" | grep -qx "$program"; then
 			echo "$programs" | grep -x "${program}_32"
 		else
-			grep -l "tests/$program\>" "$top"/tests/parts/*.sh "$top/scripts/bench/run"
+			grep -lE "(tests/|run_programs .*)$program\>" "$top"/tests/parts/*.sh \
+				"$top/scripts/bench/run"
 		fi || { echo "nothing runs $program"; exit 1; }
 	done
 }
