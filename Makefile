@@ -10,7 +10,7 @@ export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST 
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell check check-all check-selftest bench series tree import clean distclean
+.PHONY: help run shell trapstat install check check-all check-selftest bench series tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -39,6 +39,13 @@ run:		## boot the patched kernel, run a program there, show its traps
 
 shell:		## boot the patched kernel, with a shell on this terminal
 	@scripts/vm/run shell
+
+trapstat:	## build build/trapstat/trapstat, which shows traps and faults of any kernel
+	@mkdir -p build/trapstat
+	@$(MAKE) -C trapstat OUTPUT=../build/trapstat
+
+install: trapstat	## install it and its man page, with DESTDIR= and PREFIX=
+	@$(MAKE) -C trapstat OUTPUT=../build/trapstat install
 
 # make runs scripts/check/run itself: a shell in between would not pass a signal on
 check: export TRAP_FAST := 1

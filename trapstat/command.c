@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trapstat -- command: the traps of the whole life of a command and its children */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "print.h"
+#include "trapstat.skel.h"
+#include "views.h"
+
+static pid_t child;
+
+static void pass_on(int number)
+{
+	if (child > 0)
+		kill(child, number);
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct fault_row *left = a, *right = b;
+
+	return (left->sum.count < right->sum.count) - (left->sum.count > right->sum.count);
+}
+
+static void print_row(FILE *out, const char *outcome, const char *mode, const char *memory,
+		      const struct fault_sum *sum, unsigned long long all, bool timed)
+{
+	fprintf(out, "%-11s %-6s %-14s %10llu %6.1f%%", outcome, mode, memory, sum->count,
+		100.0 * sum->count / all);
+	fprintf(out, " %8s %8s %8s\n", timed ? text_ns(sum_percentile(sum, 0.5)).text : "-",
+		timed ? text_ns(sum_percentile(sum, 0.99)).text : "-",
+		timed ? text_ns(sum->max).text : "-");
+}
+
+/* What only exceptions:page_fault_* has seen gets a row of its own, for each mode */
+static void print_outcomes(FILE *out, struct counts *c, const struct sources *s)
+{
+	unsigned long long begun[2] = {}, all = 0;
+	struct fault_sum none = {};
+
+	for (size_t i = 0; i < c->faults; i++) {
+		const struct fault_key *key = &c->fault[i].key;
+		unsigned long long n = c->fault[i].sum.count;
+
+		if (key->outcome == BEGUN)
+			begun[key->mode == MODE_USER] += n;
+		else
+			all += n;
+	}
+	for (size_t i = 0; i < c->faults; i++) {
+		const struct fault_key *key = &c->fault[i].key;
+		unsigned long long *n = &begun[key->mode == MODE_USER];
+
+		if (has_trap(key))
+			*n -= c->fault[i].sum.count < *n ? c->fault[i].sum.count : *n;
+	}
+	all += begun[0] + begun[1];
+	fprintf(out, "\n%-11s %-6s %-14s %10s %7s %8s %8s %8s\n", "PAGE FAULT", "MODE", "MEMORY",
+		"COUNT", "SHARE", "MEDIAN", "P99", "LONGEST");
+	qsort(c->fault, c->faults, sizeof(*c->fault), by_count);
+	for (size_t i = 0; i < c->faults; i++) {
+		const struct fault_key *key = &c->fault[i].key;
+
+		if (key->outcome != BEGUN && key->outcome < OUTCOMES)
+			print_row(out, outcome_names[key->outcome], mode_names[key->mode],
+				  text_flags(key->outcome, key->flags).text, &c->fault[i].sum,
+				  all, true);
+	}
+	for (int mode = MODE_USER; mode >= MODE_KERNEL; mode--) {
+		none.count = begun[mode == MODE_USER];
+		if (none.count)
+			print_row(out, knows_ends(s) ? "ELSEWHERE" : "-", mode_names[mode], "-",
+				  &none, all, false);
+	}
+}
+
+static void summarize(struct counts *c, const struct sources *s, char **argv, int status,
+		      const struct rusage *usage)
+{
+	unsigned long long minor = 0, major = 0;
+	bool known = knows_ends(s);
+	FILE *out = stderr;
+
+	fputs("\ntrapstat:", out);
+	for (; *argv; argv++) {
+		fputc(' ', out);
+		print_plain(out, 0, *argv, strlen(*argv));
+	}
+	fprintf(out, ": %.3f s, exit status %d\n\n", c->seconds, status);
+	if (s->config->outcome == ANY)
+		print_traps(out, c, s, false, false);
+	print_signals(out, c, s);
+	for (size_t i = 0; i < c->faults; i++) {
+		minor += c->fault[i].key.outcome == MINOR ? c->fault[i].sum.count : 0;
+		major += c->fault[i].key.outcome == MAJOR ? c->fault[i].sum.count : 0;
+	}
+	if (s->config->vector == ANY || s->config->vector == ROW_PF)
+		print_outcomes(out, c, s);
+	print_slowest(out, c, s);
+	fputc('\n', out);
+	if (!is_filtered(s) && !s->config->comm[0])
+		fprintf(out, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
+			text_number(known, minor).text, text_number(known, major).text,
+			usage->ru_minflt, usage->ru_majflt);
+	print_lost(out, c);
+}
+
+/**
+ * view_command - Run a command, and sum up its traps and those of its children
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status of the command, or 128 and the number of the signal that ended it
+ */
+int view_command(struct sources *s, const struct options *o)
+{
+	int followed = bpf_map__fd(s->bpf->maps.followed), status = 0, state;
+	unsigned int self = syscall(SYS_gettid), none = 0;
+	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+	struct rusage usage;
+	struct counts c;
+
+	/* A terminal sends these to the command as well */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	if (counts_init(&c, s) || bpf_map_update_elem(followed, &self, &none, BPF_ANY)) {
+		fprintf(stderr, "trapstat: %s\n", strerror(errno));
+		return 1;
+	}
+	child = fork();
+	if (!child) {
+		signal(SIGINT, SIG_DFL);
+		signal(SIGQUIT, SIG_DFL);
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGHUP, SIG_DFL);
+		signal(SIGPIPE, SIG_DFL);
+		execvp(o->command[0], o->command);
+		fprintf(stderr, "trapstat: %s: %s\n", o->command[0], strerror(errno));
+		_exit(errno == ENOENT ? 127 : 126);
+	}
+	bpf_map_delete_elem(followed, &self);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	if (child < 0) {
+		fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
+		status = 1;
+	} else {
+		while (wait4(child, &state, 0, &usage) < 0 && errno == EINTR)
+			;
+		status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+		if (counts_read(&c, s))
+			status = 1;
+		else
+			summarize(&c, s, o->command, status, &usage);
+	}
+	counts_free(&c);
+	return status;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef COUNTS_H
+#define COUNTS_H
+
+#include <stddef.h>
+#include "sources.h"
+
+struct fault_row {
+	struct fault_key key;
+	struct fault_sum sum;
+};
+
+/* All since the reading before */
+struct counts {
+	int cpus;
+	double seconds;				/* between the readings */
+	struct trap_sum *trap, *trap_before;	/* [ROWS][2][cpus] */
+	unsigned long long signal[SIGNALS * CODES], signal_before[SIGNALS * CODES];
+	unsigned long long lost[LOSTS], lost_before[LOSTS];
+	struct fault_row *fault;
+	size_t faults, room;
+	struct slow slow[SLOWEST];		/* the slowest first */
+	int slows;
+	unsigned long long when;
+};
+
+int counts_init(struct counts *c, struct sources *s);
+int counts_read(struct counts *c, struct sources *s);
+void counts_free(struct counts *c);
+struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);
+void sum_add(struct fault_sum *to, const struct fault_sum *sum);
+unsigned long long sum_percentile(const struct fault_sum *sum, double share);
+bool has_trap(const struct fault_key *key);
+
+#endif

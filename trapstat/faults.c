@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trapstat faults: page faults by process, thread, cgroup or file */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "print.h"
+#include "trapstat.skel.h"
+#include "views.h"
+
+/* Of a process, or what else they are counted by */
+struct group {
+	unsigned long long id;
+	unsigned int dev;
+	unsigned long long traps, had_trap, minor, major, other, kind[4], cow, swapin;
+	struct fault_sum sum;
+};
+
+static int by_id(const void *a, const void *b)
+{
+	const struct fault_key *left = a, *right = b;
+
+	if (left->dev != right->dev)
+		return left->dev < right->dev ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static unsigned long long all_of(const struct group *g)
+{
+	return g->sum.count + (g->traps > g->had_trap ? g->traps - g->had_trap : 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	unsigned long long left = all_of(a), right = all_of(b);
+
+	return (left < right) - (left > right);
+}
+
+static void add_row(struct group *g, const struct fault_row *row)
+{
+	unsigned long long n = row->sum.count;
+	unsigned int flags = row->key.flags;
+
+	if (row->key.outcome == BEGUN) {
+		g->traps += n;
+		if (!g->sum.name[0])
+			memcpy(g->sum.name, row->sum.name, NAME);
+		return;
+	}
+	g->had_trap += has_trap(&row->key) ? n : 0;
+	if (row->key.outcome == MINOR)
+		g->minor += n;
+	else if (row->key.outcome == MAJOR)
+		g->major += n;
+	else
+		g->other += n;
+	for (int i = 0; i < 4; i++)
+		g->kind[i] += flags & 1 << i ? n : 0;
+	g->cow += flags & COW ? n : 0;
+	g->swapin += flags & SWAPIN ? n : 0;
+	sum_add(&g->sum, &row->sum);
+}
+
+static void add_group(struct group *to, const struct group *g)
+{
+	to->traps += g->traps;
+	to->had_trap += g->had_trap;
+	to->minor += g->minor;
+	to->major += g->major;
+	to->other += g->other;
+	for (int i = 0; i < 4; i++)
+		to->kind[i] += g->kind[i];
+	to->cow += g->cow;
+	to->swapin += g->swapin;
+	sum_add(&to->sum, &g->sum);
+}
+
+static void print_head(FILE *out, enum by by)
+{
+	static const char * const names[] = { "", "PID", "TID", "CGROUP", "INODE" };
+
+	fprintf(out, "%10s %-16s %9s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n",
+		names[by], by == BY_FILE ? "FILE" : "COMM", "FAULTS/s", "MINOR", "MAJOR", "OTHER",
+		"ANON", "FILE", "SHMEM", "HUGETLB", "COW", "SWAPIN", "MEDIAN", "P99", "LONGEST",
+		"TIME");
+}
+
+static void print_group(FILE *out, const struct group *g, const char *id, const char *name,
+			const struct counts *c, const struct sources *s)
+{
+	unsigned long long all = all_of(g);
+	bool ends = knows_ends(s), timed = ends && g->sum.count;
+	double other = g->other + (all - g->sum.count);
+	const unsigned long long what[] = { g->minor, g->major, other };
+
+	fprintf(out, "%10s ", id);
+	print_plain(out, 16, name, NAME);
+	fprintf(out, " %9.0f", all / c->seconds);
+	for (int i = 0; i < 3; i++)
+		fprintf(out, " %8s", text_number(ends, what[i]).text);
+	for (int i = 0; i < 4; i++)
+		fprintf(out, " %8s", text_number(knows_kinds(s), g->kind[i]).text);
+	fprintf(out, " %8s %8s", text_number(knows_copies(s), g->cow).text,
+		text_number(knows_copies(s), g->swapin).text);
+	fprintf(out, " %8s %8s %8s", timed ? text_ns(sum_percentile(&g->sum, 0.5)).text : "-",
+		timed ? text_ns(sum_percentile(&g->sum, 0.99)).text : "-",
+		timed ? text_ns(g->sum.max).text : "-");
+	if (ends)
+		fprintf(out, " %7.2f%%\n", g->sum.ns / c->seconds / 1e7);
+	else
+		fprintf(out, " %8s\n", "-");
+}
+
+static int print_faults(FILE *out, struct counts *c, const struct sources *s,
+			const struct options *o)
+{
+	struct group *groups = calloc(c->faults + 1, sizeof(*groups)), total = {};
+	enum by by = o->config.by;
+	int n = -1, rows;
+
+	if (!groups) {
+		fprintf(stderr, "trapstat: out of memory\n");
+		return -1;
+	}
+	qsort(c->fault, c->faults, sizeof(*c->fault), by_id);
+	for (size_t i = 0; i < c->faults; i++) {
+		if (n < 0 || by_id(&c->fault[i - 1].key, &c->fault[i].key)) {
+			n++;
+			groups[n].id = c->fault[i].key.id;
+			groups[n].dev = c->fault[i].key.dev;
+		}
+		add_row(&groups[n], &c->fault[i]);
+	}
+	n++;
+	qsort(groups, n, sizeof(*groups), by_number);
+	rows = o->rows && o->rows < n ? o->rows : n;
+	print_head(out, by);
+	for (int i = 0; i < n; i++) {
+		struct group *g = &groups[i];
+
+		add_group(&total, g);
+		if (i < rows)
+			print_group(out, g, text_number(by != BY_FILE || g->id, g->id).text,
+				    by == BY_FILE && !g->id ? "[no file]" : g->sum.name, c, s);
+	}
+	if (rows < n)
+		fprintf(out, "%10s and %d more\n", "", n - rows);
+	print_group(out, &total, "", "total", c, s);
+	print_slowest(out, c, s);
+	print_lost(out, c);
+	fputc('\n', out);
+	free(groups);
+	return 0;
+}
+
+/**
+ * view_faults - Show the page faults of each process, an interval after the other
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status
+ */
+int view_faults(struct sources *s, const struct options *o)
+{
+	struct counts c;
+	int status = counts_init(&c, s) ? 1 : 0;
+	size_t size;
+	char *text;
+	FILE *out;
+	long n = 0;
+
+	while (!status && next_interval(o, &n)) {
+		out = open_memstream(&text, &size);
+		if (counts_read(&c, s) || print_faults(out, &c, s, o))
+			status = 1;
+		fclose(out);
+		if (!status)
+			screen_show(text);
+		free(text);
+	}
+	counts_free(&c);
+	return status;
+}
+
+static int on_slow(void *context, void *data, size_t size)
+{
+	(void)context;
+	if (size >= sizeof(struct slow))
+		print_slow(stdout, data);
+	return 0;
+}
+
+/**
+ * view_slow - Print each slow fault as it happens
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status
+ */
+int view_slow(struct sources *s, const struct options *o)
+{
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.slow_faults), on_slow,
+						    NULL, NULL);
+	struct timespec begin, now;
+	double seconds = 0;
+	struct counts c;
+
+	if (!ring || counts_init(&c, s)) {
+		fprintf(stderr, "trapstat: out of memory\n");
+		return 1;
+	}
+	print_slow_head(stdout);
+	fflush(stdout);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	while (!ended && (!o->count || seconds < o->interval * o->count)) {
+		ring_buffer__poll(ring, 100);
+		fflush(stdout);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		seconds = now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9;
+	}
+	ring_buffer__consume(ring);
+	counts_read(&c, s);
+	print_lost(stdout, &c);
+	counts_free(&c);
+	ring_buffer__free(ring);
+	return 0;
+}

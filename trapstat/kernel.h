@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The types of the kernel that trapstat.bpf.c reads, with the fields it needs alone. libbpf
+ * finds each field by its name in the BTF of the kernel that runs.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#define OF_KERNEL	__attribute__((preserve_access_index))
+
+/* libbpf wants an enum where the kernel has one */
+enum pagefault_outcome {
+	PAGEFAULT_MINOR,
+};
+
+struct pagefault {
+	unsigned long address, ip;
+	unsigned long long duration;
+	enum pagefault_outcome outcome;
+	unsigned int flags, user_mode;
+} OF_KERNEL;
+
+struct super_block {
+	unsigned int s_dev;
+	unsigned long s_magic;
+} OF_KERNEL;
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+} OF_KERNEL;
+
+struct address_space {
+	struct inode *host;
+} OF_KERNEL;
+
+struct qstr {
+	const unsigned char *name;
+} OF_KERNEL;
+
+struct dentry {
+	struct qstr d_name;
+} OF_KERNEL;
+
+struct path {
+	struct dentry *dentry;
+} OF_KERNEL;
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+	struct address_space *f_mapping;
+} OF_KERNEL;
+
+struct mm_struct {
+	unsigned long start_brk, brk, start_stack;
+} OF_KERNEL;
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff;
+	struct mm_struct *vm_mm;
+	const void *vm_ops;
+	struct file *vm_file;
+} OF_KERNEL;
+
+struct task_struct {
+	int pid;
+	struct mm_struct *mm;
+} OF_KERNEL;
+
+#endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The words that all views share */
+#include <ctype.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "print.h"
+
+const char * const row_names[ROWS] = {
+	[0] = "#DE", [1] = "#DB", [2] = "NMI", [3] = "#BP", [4] = "#OF", [5] = "#BR",
+	[6] = "#UD", [7] = "#NM", [8] = "#DF", [9] = "OLD_MF", [10] = "#TS", [11] = "#NP",
+	[12] = "#SS", [13] = "#GP", [ROW_PF] = "#PF", [15] = "SPURIOUS", [16] = "#MF",
+	[17] = "#AC", [18] = "#MC", [19] = "#XM", [20] = "#VE", [21] = "#CP", [29] = "#VC",
+	[32] = "IRET", [ROW_NMI] = "NMI-HANDLER", [ROW_MCE] = "MCE-RECORD",
+};
+
+const char * const outcome_names[OUTCOMES] = {
+	"MINOR", "MAJOR", "RETRY", "FAILED", "INTERRUPTED", "OOM", "FIXUP", "SIGNAL", "ARCH",
+	"OOPS", "ERROR", "-", "ELSEWHERE",
+};
+
+const char * const mode_names[MODES] = { "kernel", "user", "noregs" };
+
+/**
+ * text_ns - A duration, with three digits
+ * @ns:	the duration
+ */
+struct text text_ns(unsigned long long ns)
+{
+	static const char * const units[] = { "ns", "us", "ms", "s" };
+	double n = ns;
+	struct text t;
+	int unit = 0;
+
+	while (n >= 999.5 && unit < 3) {
+		n /= 1000;
+		unit++;
+	}
+	snprintf(t.text, sizeof(t.text), "%.*f%s", unit && n < 99.95 ? n < 9.995 ? 2 : 1 : 0, n,
+		 units[unit]);
+	return t;
+}
+
+/**
+ * text_number - A number, or "-"
+ * @known:	whether a source has it
+ * @n:		the number
+ */
+struct text text_number(bool known, unsigned long long n)
+{
+	struct text t = { "-" };
+
+	if (known)
+		snprintf(t.text, sizeof(t.text), "%llu", n);
+	return t;
+}
+
+/**
+ * text_flags - Kind of memory, and what happened in a fault
+ * @outcome:	enum outcome; most of those without memory never came to a mapping
+ * @flags:	enum flags
+ */
+struct text text_flags(unsigned int outcome, unsigned int flags)
+{
+	static const char * const names[] = { "anon", "file", "shmem", "hugetlb", "cow", "swapin" };
+	struct text t = { "" };
+
+	if (!(flags & KIND))
+		snprintf(t.text, sizeof(t.text), "%s",
+			 flags & KIND_UNKNOWN || outcome > FAILED ? "-" : "special");
+	for (int i = 0; i < 6; i++) {
+		if (!(flags & 1 << i))
+			continue;
+		if (t.text[0])
+			strcat(t.text, ",");
+		strcat(t.text, names[i]);
+	}
+	return t;
+}
+
+/**
+ * print_plain - Print a name without characters that a terminal obeys
+ * @out:	where to
+ * @width:	how wide it is at least
+ * @name:	the name, which may have any characters
+ * @size:	how many it has at most
+ */
+void print_plain(FILE *out, int width, const char *name, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size && name[i]; i++)
+		fputc(isprint((unsigned char)name[i]) ? name[i] : '?', out);
+	if (!i)
+		i = fprintf(out, "-");
+	fprintf(out, "%*s", (int)i < width ? width - (int)i : 0, "");
+}
+
+/**
+ * print_signals - The signals that traps have sent, in a line
+ * @out:	where to
+ * @c:		of counts_read()
+ * @s:		the sources
+ */
+void print_signals(FILE *out, const struct counts *c, const struct sources *s)
+{
+	static const char * const names[SIGNALS] = {
+		"SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE", "SIGSEGV",
+	};
+	const char *separator = " ";
+
+	if (is_filtered(s))
+		return;
+	fprintf(out, "signals of traps:");
+	for (int i = 0; i < SIGNALS * CODES; i++) {
+		if (!c->signal[i])
+			continue;
+		fprintf(out, "%s%s", separator, names[i / CODES]);
+		if (i % CODES)
+			fprintf(out, " (si_code %d)", i % CODES);
+		fprintf(out, " %llu", c->signal[i]);
+		separator = ", ";
+	}
+	fprintf(out, "%s\n", !s->signals ? " -" : *separator == ' ' ? " 0" : "");
+}
+
+/**
+ * print_slow_head - The head of a table of slow faults
+ * @out:	where to
+ */
+void print_slow_head(FILE *out)
+{
+	fprintf(out, "%8s %-11s %-6s %-14s %18s %18s %7s %-16s %s\n", "DURATION", "OUTCOME",
+		"MODE", "MEMORY", "ADDRESS", "IP", "TID", "COMM", "MAPPING");
+}
+
+/**
+ * print_slow - A line of that table
+ * @out:	where to
+ * @slow:	the fault
+ */
+void print_slow(FILE *out, const struct slow *slow)
+{
+	const struct place *place = &slow->place;
+
+	fprintf(out, "%8s %-11s %-6s %-14s %#18llx ", text_ns(slow->ns).text,
+		outcome_names[slow->outcome < OUTCOMES ? slow->outcome : BEGUN],
+		mode_names[slow->mode], text_flags(slow->outcome, slow->flags).text, slow->address);
+	if (slow->ip)
+		fprintf(out, "%#18llx", slow->ip);
+	else
+		fprintf(out, "%18s", "-");
+	fprintf(out, " %7u ", slow->tid);
+	print_plain(out, 17, slow->comm, COMM);
+	print_plain(out, 0, place->name, NAME);
+	if (place->name[0])
+		fprintf(out, "+0x%llx", place->offset);
+	fputc('\n', out);
+}
+
+/**
+ * print_slowest - The table of the slowest faults
+ * @out:	where to
+ * @c:		of counts_read()
+ * @s:		the sources
+ */
+void print_slowest(FILE *out, const struct counts *c, const struct sources *s)
+{
+	if (!knows_ends(s) || !c->slows)
+		return;
+	fputs("\nthe slowest:\n", out);
+	print_slow_head(out);
+	for (int i = 0; i < c->slows; i++)
+		print_slow(out, &c->slow[i]);
+}
+
+/**
+ * print_lost - How much was not counted, and why
+ * @out:	where to
+ * @c:		of counts_read()
+ */
+void print_lost(FILE *out, const struct counts *c)
+{
+	static const char * const names[LOSTS] = {
+		"faults", "times of traps", "slow faults", "children", "calls",
+	};
+	unsigned long long n = 0;
+
+	for (int i = 0; i < LOSTS; i++)
+		n += c->lost[i];
+	fprintf(out, "%llu lost", n);
+	for (int i = 0; i < LOSTS; i++)
+		if (c->lost[i])
+			fprintf(out, ", %s %llu", names[i], c->lost[i]);
+	fputc('\n', out);
+}
+
+/**
+ * screen_show - Print a text; in a terminal, in place of the last one
+ * @text:	the text, which is changed
+ *
+ * A terminal shows as much of it as there is room for.
+ */
+void screen_show(char *text)
+{
+	struct winsize size = { .ws_row = 25, .ws_col = 80 };
+	int row = 1;
+
+	if (!isatty(STDOUT_FILENO)) {
+		fputs(text, stdout);
+		fflush(stdout);
+		return;
+	}
+	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	fputs("\033[H", stdout);
+	for (char *line = strtok(text, "\n"); line && row < size.ws_row;
+	     line = strtok(NULL, "\n"), row++)
+		printf("%.*s\033[K\n", size.ws_col, line);
+	fputs("\033[J", stdout);
+	fflush(stdout);
+}

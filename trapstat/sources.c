@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Finds the sources of facts that this kernel has, and attaches a BPF program to each */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "sources.h"
+#include "trapstat.skel.h"
+
+const char * const source_names[] = { "event", "record", "fentry", "kprobe", "none" };
+
+static bool verbose;
+
+static int say(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return verbose && level != LIBBPF_DEBUG ? vfprintf(stderr, format, args) : 0;
+}
+
+/* The offset of a field of an event's record, or -1 */
+static int offset_of(const char *event, const char *field)
+{
+	static const char * const tracing[] = {
+		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+	};
+	char path[256], want[64], line[512], *at;
+	int offset = -1;
+	FILE *f = NULL;
+
+	for (int i = 0; !f && i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/format", tracing[i], event);
+		f = fopen(path, "r");
+	}
+	snprintf(want, sizeof(want), " %s;\toffset:", field);
+	while (f && offset < 0 && fgets(line, sizeof(line), f)) {
+		at = strstr(line, want);
+		if (at)
+			offset = atoi(at + strlen(want));
+	}
+	if (f)
+		fclose(f);
+	return offset;
+}
+
+static bool find_fields(struct config *config, bool faults)
+{
+	static const struct {
+		const char *event, *name;
+		int of, at;
+	} fields[] = {
+		{ "sched/sched_process_fork", "child_pid", 0, AT_PID },
+		{ "sched/sched_process_free", "pid", 1, AT_PID },
+		{ "pagefault/pagefault_exit", "duration", 0, AT_DURATION },
+		{ "pagefault/pagefault_exit", "address", 0, AT_ADDRESS },
+		{ "pagefault/pagefault_exit", "ip", 0, AT_IP },
+		{ "pagefault/pagefault_exit", "outcome", 0, AT_OUTCOME },
+		{ "pagefault/pagefault_exit", "flags", 0, AT_FLAGS },
+		{ "pagefault/pagefault_exit", "user_mode", 0, AT_MODE },
+		{ "pagefault/pagefault_noregs", "duration", 1, AT_DURATION },
+		{ "pagefault/pagefault_noregs", "address", 1, AT_ADDRESS },
+		{ "pagefault/pagefault_noregs", "outcome", 1, AT_OUTCOME },
+		{ "pagefault/pagefault_noregs", "flags", 1, AT_FLAGS },
+	};
+	int from = faults ? 2 : 0, to = faults ? 12 : 2, offset;
+
+	for (int i = from; i < to; i++) {
+		offset = offset_of(fields[i].event, fields[i].name);
+		if (offset < 0)
+			return false;
+		config->at[fields[i].of][fields[i].at] = offset;
+	}
+	return true;
+}
+
+/* The BTF has the event, or the function with as many arguments as our programs read */
+static bool in_btf(const struct btf *btf, const char *name, int args)
+{
+	const struct btf_type *type;
+	int id;
+
+	if (!btf)
+		return false;
+	if (!args)
+		return btf__find_by_name_kind(btf, name, BTF_KIND_TYPEDEF) > 0;
+	id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
+	if (id <= 0)
+		return false;
+	type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
+	return btf_vlen(type) == args;
+}
+
+static bool is_possible(enum ends ends, const struct btf *btf, struct config *config)
+{
+	bool tracing = btf && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_TRACING, NULL) == 1;
+
+	/* The events do not have the file of a fault */
+	if (ends <= ENDS_BY_RECORD && config->by == BY_FILE)
+		return false;
+	switch (ends) {
+	case ENDS_BY_EVENT:
+		return tracing && in_btf(btf, "btf_trace_pagefault_exit", 0);
+	case ENDS_BY_RECORD:
+		return find_fields(config, true);
+	case ENDS_BY_FENTRY:
+		return tracing && in_btf(btf, "handle_mm_fault", 4);
+	case ENDS_BY_KPROBE:
+		return !access("/sys/bus/event_source/devices/kprobe", F_OK);
+	default:
+		return true;
+	}
+}
+
+static bool attach(struct sources *s, struct bpf_program *program)
+{
+	struct bpf_link *link = bpf_program__attach(program);
+
+	if (!link)
+		return false;
+	s->link[s->links++] = link;
+	return true;
+}
+
+static bool attach_all(struct sources *s, bool follow)
+{
+	typeof(s->bpf->progs) *p = &s->bpf->progs;
+
+	switch (s->ends) {
+	case ENDS_BY_EVENT:
+		if (!attach(s, p->pagefault_exit) || !attach(s, p->pagefault_noregs))
+			return false;
+		break;
+	case ENDS_BY_RECORD:
+		if (!attach(s, p->exit_record) || !attach(s, p->noregs_record))
+			return false;
+		break;
+	case ENDS_BY_FENTRY:
+		if (!attach(s, p->mm_leave) || !attach(s, p->mm_enter))
+			return false;
+		break;
+	case ENDS_BY_KPROBE:
+		if (!attach(s, p->mm_kretprobe) || !attach(s, p->mm_kprobe))
+			return false;
+		break;
+	default:
+		break;
+	}
+	if (s->ends > ENDS_BY_RECORD) {
+		s->begins = attach(s, p->page_fault_user) && attach(s, p->page_fault_kernel);
+		attach(s, p->process_exit);
+	}
+	s->times = attach(s, p->trap_exit);
+	s->traps = attach(s, p->trap_entry);
+	s->signals = attach(s, p->signal_generate);
+	s->nmi = attach(s, p->nmi_handler);
+	s->mce = attach(s, p->mce_record);
+	if (follow)
+		s->follow = s->btf ? attach(s, p->process_fork) && attach(s, p->process_free) :
+				     attach(s, p->fork_record) && attach(s, p->free_record);
+	return true;
+}
+
+/*
+ * libbpf wants the types of the kernel even if no program that is loaded reads them. Where
+ * there are none, it gets ours.
+ */
+static const char *own_types(void)
+{
+	static char path[32];
+	const char *elf;
+	size_t size;
+	int fd;
+
+	elf = trapstat_bpf__elf_bytes(&size);
+	fd = memfd_create("trapstat.bpf.o", 0);
+	if (fd < 0 || write(fd, elf, size) != (ssize_t)size)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return path;
+}
+
+/* Load and attach the programs, with this source for the ends of faults */
+static int try_ends(struct sources *s, struct config *config, unsigned int keys, bool records)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options);
+	struct bpf_program *program;
+	bool wanted;
+	int error;
+
+	if (!s->btf)
+		options.btf_custom_path = own_types();
+	s->bpf = trapstat_bpf__open_opts(&options);
+	if (!s->bpf)
+		return -errno;
+	config->ends_by_mm = s->ends == ENDS_BY_FENTRY || s->ends == ENDS_BY_KPROBE;
+	config->has_btf = s->btf;
+	config->find_vma = s->btf &&
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
+	s->bpf->rodata->config = *config;
+	bpf_object__for_each_program(program, s->bpf->obj) {
+		typeof(s->bpf->progs) *p = &s->bpf->progs;
+
+		if (program == p->pagefault_exit || program == p->pagefault_noregs)
+			wanted = s->ends == ENDS_BY_EVENT;
+		else if (program == p->exit_record || program == p->noregs_record)
+			wanted = s->ends == ENDS_BY_RECORD;
+		else if (program == p->mm_enter || program == p->mm_leave)
+			wanted = s->ends == ENDS_BY_FENTRY;
+		else if (program == p->mm_kprobe || program == p->mm_kretprobe)
+			wanted = s->ends == ENDS_BY_KPROBE;
+		else if (program == p->process_fork || program == p->process_free)
+			wanted = s->btf;
+		else if (program == p->fork_record || program == p->free_record)
+			wanted = records;
+		else
+			wanted = true;
+		bpf_program__set_autoload(program, wanted);
+	}
+	bpf_map__set_max_entries(s->bpf->maps.faults_0, keys);
+	bpf_map__set_max_entries(s->bpf->maps.faults_1, keys);
+	error = trapstat_bpf__load(s->bpf);
+	if (!error && !attach_all(s, config->follow))
+		error = -errno;
+	/* Only now is it known whether something counts the begins */
+	if (!error && config->ends_by_mm)
+		s->bpf->bss->traps_by_mm = !s->begins;
+	return error;
+}
+
+/**
+ * sources_open - Attach to all sources that this kernel has
+ * @s:		what they are
+ * @config:	what to count
+ * @keys:	how many sums of faults there may be between two readings
+ * @is_verbose:	print what libbpf has to complain of
+ *
+ * Return: 0, or a negative error number, with a message on standard error
+ */
+int sources_open(struct sources *s, const struct config *config, unsigned int keys, bool is_verbose)
+{
+	struct config c;
+	struct btf *btf;
+	bool records;
+	int error = 0;
+
+	verbose = is_verbose;
+	libbpf_set_print(say);
+	btf = btf__load_vmlinux_btf();
+	for (enum ends ends = config->best; ends <= ENDS_UNKNOWN; ends++) {
+		c = *config;
+		records = find_fields(&c, false);
+		if (!is_possible(ends, btf, &c))
+			continue;
+		memset(s, 0, sizeof(*s));
+		s->ends = ends;
+		s->btf = btf;
+		error = try_ends(s, &c, keys, records && !btf);
+		if (!error)
+			break;
+		sources_close(s);
+	}
+	btf__free(btf);
+	s->config = config;
+	if (error) {
+		fprintf(stderr, "trapstat: the kernel does not take the BPF programs: %s%s\n",
+			strerror(-error), error == -EPERM ?
+			" (is it locked down, or is this a container?)" : "");
+		return error;
+	}
+	if (config->by == BY_FILE && !knows_kinds(s)) {
+		fputs("trapstat: no source here has the file of a fault: it takes BTF\n", stderr);
+		error = -ENOTSUP;
+	} else if (config->follow && !s->follow) {
+		fputs("trapstat: following a command takes BTF, or tracefs mounted\n", stderr);
+		error = -ENOTSUP;
+	}
+	if (error)
+		sources_close(s);
+	else if (verbose)
+		fprintf(stderr, "trapstat: counting\n");
+	return error;
+}
+
+/**
+ * sources_close - Detach from all sources, and free what that took
+ * @s:	what sources_open() attached to
+ */
+void sources_close(struct sources *s)
+{
+	while (s->links)
+		bpf_link__destroy(s->link[--s->links]);
+	trapstat_bpf__destroy(s->bpf);
+	s->bpf = NULL;
+}
+
+/**
+ * sources_print - Print the table of --capabilities
+ * @s:	what sources_open() attached to
+ */
+void sources_print(const struct sources *s)
+{
+	static const char * const names[] = {
+		"pagefault:pagefault_exit, _noregs", "pagefault:pagefault_exit, _noregs (records)",
+		"fentry, fexit of handle_mm_fault()", "kprobe, kretprobe of handle_mm_fault()",
+	};
+	const char *ends = knows_ends(s) ? names[s->ends] : "-";
+	const char *begins = s->begins ? "exceptions:page_fault_*" : ends;
+	const char *events = "a kernel with the events trap and pagefault";
+	const char *mm = "one with BPF trampolines or kprobes, or those events";
+	const struct {
+		const char *fact, *source, *who;
+	} rows[] = {
+		{ "page faults of user and kernel mode", begins, mm },
+		{ "how they end: minor, major...", ends, mm },
+		{ "how long they take", ends, mm },
+		{ "faults without registers (get_user_pages)", ends, mm },
+		{ "kind of memory", knows_kinds(s) ? ends : "-", mm },
+		{ "copies, swap-ins; fixups, stale TLB entries",
+		  knows_copies(s) ? ends : "-", events },
+		{ "mapping and offset of a slow fault",
+		  s->btf && knows_ends(s) ? "bpf_find_vma()" : "-", "one with BTF" },
+		{ "other traps, by vector", s->traps ? "trap:trap_entry" : "-", events },
+		{ "time in them", s->times ? "trap:trap_exit" : "-", events },
+		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "any" },
+		{ "handlers of NMIs", s->nmi ? "nmi:nmi_handler" : "-", "any" },
+		{ "records of machine checks", s->mce ? "mce:mce_record" : "-",
+		  "one with CONFIG_X86_MCE" },
+		{ "children of a command", s->follow ? "sched:sched_process_fork" : "-",
+		  "one with BTF or tracefs" },
+	};
+
+	printf("%-44s %-42s %s\n", "WHAT", "SOURCE", "IF NOT: WHICH KERNEL HAS IT");
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		printf("%-44s %-42s %s\n", rows[i].fact, rows[i].source,
+		       strcmp(rows[i].source, "-") ? "" : rows[i].who);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef SOURCES_H
+#define SOURCES_H
+
+#include <stdbool.h>
+#include "trapstat.h"
+
+/* Where the ends of page faults come from, the best first */
+enum ends {
+	ENDS_BY_EVENT,		/* pagefault:pagefault_exit, by its argument */
+	ENDS_BY_RECORD,		/* the same, by its record */
+	ENDS_BY_FENTRY,		/* fentry and fexit of handle_mm_fault() */
+	ENDS_BY_KPROBE,		/* kprobe and kretprobe of it */
+	ENDS_UNKNOWN,
+};
+
+extern const char * const source_names[];
+
+struct trapstat_bpf;
+struct bpf_link;
+
+struct sources {
+	struct trapstat_bpf *bpf;
+	const struct config *config;
+	enum ends ends;
+	bool btf;
+	bool traps, times, begins, signals, nmi, mce, follow;
+	struct bpf_link *link[24];
+	int links, map;		/* map: which of the two maps of faults is in use */
+};
+
+int sources_open(struct sources *s, const struct config *config, unsigned int keys, bool verbose);
+void sources_close(struct sources *s);
+void sources_print(const struct sources *s);
+
+/* Whether one of --vector, --outcome, -u and -k leaves faults out */
+static inline bool is_filtered(const struct sources *s)
+{
+	return s->config->vector != ANY || s->config->outcome != ANY || s->config->mode != ANY;
+}
+
+/* Whether the outcome, the kind of memory and the duration of a fault are known */
+static inline bool knows_ends(const struct sources *s)
+{
+	return s->ends != ENDS_UNKNOWN;
+}
+
+/* Whether copies and swap-ins are */
+static inline bool knows_copies(const struct sources *s)
+{
+	return s->ends <= ENDS_BY_RECORD;
+}
+
+static inline bool knows_kinds(const struct sources *s)
+{
+	return knows_ends(s) && (s->ends != ENDS_BY_KPROBE || s->btf);
+}
+
+#endif

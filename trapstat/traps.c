@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trapstat [interval [count]]: the table of traps */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "print.h"
+#include "views.h"
+
+static bool knows_time(const struct sources *s, int row)
+{
+	return row == ROW_PF ? knows_ends(s) : row == ROW_NMI || (row != ROW_MCE && s->times);
+}
+
+static void print_rate(FILE *out, bool known, unsigned long long n, double seconds)
+{
+	if (!known)
+		fprintf(out, " %10s", "-");
+	else if (seconds)
+		fprintf(out, " %10.0f", n / seconds);
+	else
+		fprintf(out, " %10llu", n);
+}
+
+/**
+ * print_traps - The table of traps
+ * @out:	where to
+ * @c:		of counts_read()
+ * @s:		the sources
+ * @rates:	per second, with the share of the time of all CPUs; else the numbers
+ * @per_cpu:	with a column for each CPU
+ */
+void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
+		 bool per_cpu)
+{
+	double seconds = rates ? c->seconds : 0;
+	double all = c->seconds * (rates ? sysconf(_SC_NPROCESSORS_ONLN) : 1) * 1e7;
+	unsigned int vector = s->config->vector, mode = s->config->mode;
+	struct trap_sum user, kernel, cpu;
+	bool known;
+
+	fprintf(out, "%-11s %10s %10s %8s", "TRAP", rates ? "user/s" : "user",
+		rates ? "kernel/s" : "kernel", "TIME");
+	for (int i = 0; per_cpu && i < c->cpus; i++)
+		fprintf(out, " %*scpu%d", i < 10 ? 6 : i < 100 ? 5 : 4, "", i);
+	fputc('\n', out);
+	for (int row = 0; row < ROWS; row++) {
+		user = counts_trap(c, row, MODE_USER, -1);
+		kernel = counts_trap(c, row, MODE_KERNEL, -1);
+		if (!user.count && !kernel.count && (row != ROW_PF || vector != ANY))
+			continue;
+		if (row_names[row])
+			fprintf(out, "%-11s", row_names[row]);
+		else
+			fprintf(out, "vector %-4d", row);
+		known = row != ROW_PF || s->begins || knows_ends(s);
+		print_rate(out, known && row < ROW_NMI && mode != MODE_KERNEL, user.count, seconds);
+		print_rate(out, known && mode != MODE_USER, kernel.count, seconds);
+		if (knows_time(s, row))
+			fprintf(out, " %7.2f%%", (user.ns + kernel.ns) / all);
+		else
+			fprintf(out, " %8s", "-");
+		for (int i = 0; per_cpu && i < c->cpus; i++) {
+			cpu = counts_trap(c, row, MODE_USER, i);
+			cpu.count += counts_trap(c, row, MODE_KERNEL, i).count;
+			print_rate(out, known, cpu.count, seconds);
+		}
+		fputc('\n', out);
+	}
+	if (!s->traps && vector != ROW_PF)
+		fprintf(out, "%-11s %10s %10s %8s\n", "others", "-", "-", "-");
+}
+
+/**
+ * next_interval - Wait for the end of an interval
+ * @o:	the options
+ * @n:	the intervals so far
+ *
+ * Return: false if there is none left, or if a signal has come
+ */
+bool next_interval(const struct options *o, long *n)
+{
+	struct timespec left;
+
+	if (ended || (o->count && *n == o->count))
+		return false;
+	if (o->config.pid && kill(o->config.pid, 0) && errno == ESRCH) {
+		fprintf(stderr, "trapstat: process %u has ended\n", o->config.pid);
+		return false;
+	}
+	left.tv_sec = o->interval;
+	left.tv_nsec = (o->interval - left.tv_sec) * 1e9;
+	nanosleep(&left, NULL);
+	(*n)++;
+	return true;
+}
+
+/**
+ * view_traps - Show the table of traps, an interval after the other
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status
+ */
+int view_traps(struct sources *s, const struct options *o)
+{
+	struct counts c;
+	int status = counts_init(&c, s) ? 1 : 0;
+	size_t size;
+	char *text;
+	FILE *out;
+	long n = 0;
+
+	while (!status && next_interval(o, &n)) {
+		if (counts_read(&c, s)) {
+			status = 1;
+			break;
+		}
+		out = open_memstream(&text, &size);
+		print_traps(out, &c, s, true, o->per_cpu);
+		print_signals(out, &c, s);
+		print_lost(out, &c);
+		fputc('\n', out);
+		fclose(out);
+		screen_show(text);
+		free(text);
+	}
+	counts_free(&c);
+	return status;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What trapstat and its BPF programs share */
+#ifndef TRAPSTAT_H
+#define TRAPSTAT_H
+
+/* Rows of the table of traps: the vectors, and events that are no vectors */
+enum row {
+	ROW_PF		= 14,
+	ROW_NMI		= 33,	/* calls of handlers that took an NMI for theirs */
+	ROW_MCE,		/* records of machine checks */
+	ROWS,
+};
+
+enum mode {
+	MODE_KERNEL,
+	MODE_USER,
+	MODE_NONE,		/* no registers: get_user_pages() and the like */
+	MODES,
+};
+
+/* The first ten are those of pagefault:pagefault_exit */
+enum outcome {
+	MINOR, MAJOR, RETRY, FAILED, INTERRUPTED, OOM, FIXUP, SIGNAL, ARCH, OOPS,
+	ERROR,			/* handle_mm_fault() failed, in kernel mode */
+	BEGUN,			/* each trap, if another source has the ends */
+	ELSEWHERE,		/* of these, those that never were in handle_mm_fault() */
+	OUTCOMES,
+};
+
+/* Also those of pagefault:pagefault_exit */
+enum flags {
+	ANON = 1, FILE_ = 2, SHMEM = 4, HUGETLB = 8, COW = 16, SWAPIN = 32,
+	RETRIED = 0xc0,
+	KIND = 15,
+	KIND_UNKNOWN = 0x100,
+};
+
+enum by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CGROUP, BY_FILE };
+
+/* Signals that traps send, by number and si_code; SI_KERNEL and larger ones are code 0 */
+enum { SIGNALS = 5, CODES = 16 };
+#define SIGNAL_NUMBERS	{ 4, 5, 7, 8, 11 }	/* ILL, TRAP, BUS, FPE, SEGV */
+
+/* What could not be counted, and why */
+enum lost {
+	LOST_FAULTS,		/* more kinds of faults or processes than the map has room for */
+	LOST_TIMES,		/* begun, and no room to note when */
+	LOST_SLOW,		/* slow faults not shown */
+	LOST_TASKS,		/* children not followed */
+	LOST_CALLS,		/* programs not run, while they ran for another task */
+	LOSTS,
+};
+
+/* A power of two has four buckets; the last ends at 68 s */
+enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16 };
+
+struct trap_sum {
+	unsigned long long count, ns;
+};
+
+struct fault_key {
+	unsigned long long id;		/* of the process, or what "by" asks for */
+	unsigned int dev;		/* of a file */
+	unsigned char outcome, mode;
+	unsigned short flags;		/* without RETRIED */
+};
+
+struct fault_sum {
+	unsigned long long count, ns, max;
+	unsigned int bucket[BUCKETS];
+	char name[NAME];		/* comm, or name of the file */
+};
+
+/* Where a fault was; name is "" if that is not known */
+struct place {
+	unsigned long long ino, offset;
+	unsigned int dev;
+	char name[NAME];
+};
+
+struct slow {
+	unsigned long long ns, address, ip;
+	struct place place;
+	unsigned int pid, tid;
+	unsigned char outcome, mode;
+	unsigned short flags;
+	char comm[COMM];
+};
+
+/* The slowest faults of a CPU */
+struct slowest {
+	unsigned int busy, least;	/* least: the quickest of them */
+	struct slow fault[SLOWEST];
+};
+
+/* Of a field of a record, from the "format" of its event */
+enum { AT_DURATION, AT_ADDRESS, AT_IP, AT_OUTCOME, AT_FLAGS, AT_MODE, AT_PID, FIELDS };
+
+#define ANY	255
+
+struct config {
+	enum by by;
+	unsigned int best;		/* enum ends: do not look for a better source */
+	unsigned int pid;		/* 0: all */
+	unsigned int vector, outcome, mode;	/* or ANY */
+	unsigned long long slower;	/* ns, 0: none is sent */
+	/* pagefault_exit and sched_process_fork; pagefault_noregs and sched_process_free */
+	unsigned int at[2][FIELDS];
+	unsigned char follow;		/* the tasks of the map "followed" alone */
+	unsigned char has_btf, find_vma;
+	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
+	char comm[COMM];		/* "": all */
+};
+
+#endif

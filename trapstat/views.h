@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef VIEWS_H
+#define VIEWS_H
+
+#include <signal.h>
+#include "counts.h"
+
+struct options {
+	double interval;
+	long count;			/* of intervals, 0: until a signal comes */
+	bool per_cpu, verbose;
+	int rows;			/* of faults, 0: all */
+	struct config config;
+	char **command;
+};
+
+extern __volatile__ sig_atomic_t ended;
+
+int view_traps(struct sources *s, const struct options *o);
+int view_faults(struct sources *s, const struct options *o);
+int view_slow(struct sources *s, const struct options *o);
+int view_command(struct sources *s, const struct options *o);
+
+void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
+		 bool per_cpu);
+bool next_interval(const struct options *o, long *n);
+
+#endif
