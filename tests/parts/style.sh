@@ -19,7 +19,7 @@ checkpatch() (
 		--strict --no-summary --terse --show-types "$@" "$patch"
 )
 checkpatch_programs() (
-	cd "$top" && is_silent find scripts tests -name '*.[chS]' -exec \
+	cd "$top" && is_silent find scripts tests trapstat -name '*.[chS]' -exec \
 		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
 		--show-types -f {} +
 )
@@ -52,7 +52,7 @@ spelling() (
 	# These are words of the kernel, around our hunks
 	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
 		.ci/run Documentation selftests scripts include-trace-events include-linux mm-hooks arch-x86-hooks \
-		lttng-modules samples patches bench tests docs
+		lttng-modules samples patches bench tests trapstat docs
 )
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \

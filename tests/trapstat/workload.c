@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * workload STEP N...: raise N traps or page faults of each kind, for tests/parts/trapstat.sh.
+ * The steps, each with a number behind it:
+ *
+ * anon	first writes to anonymous memory
+ * cow		writes to such pages that a parent shares, by a child
+ * file		first writes to a private mapping of the file that WORKLOAD_FILE names
+ * shmem	first writes to a memfd
+ * noregs	first writes to anonymous memory, by /proc/self/mem
+ * kernel	first writes to anonymous memory, by read()
+ * threads	first writes, by two threads with N each
+ * segv		SIGSEGV of a read where nothing is mapped
+ * divide	SIGFPE of a division by zero
+ * ud		SIGILL of ud2
+ * held		first reads, each held by a userfaultfd for 20 ms
+ * name	0	take a name with control characters
+ * sleep	seconds
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE	4096
+
+static sigjmp_buf out;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static char *map(long n, int flags, int fd)
+{
+	char *p = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		die("mmap");
+	madvise(p, n * PAGE, MADV_NOHUGEPAGE);
+	return p;
+}
+
+static char *map_anon(long n)
+{
+	return map(n, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+static void read_from(char *p)
+{
+	asm volatile("cmpb $0, (%0)" : : "r" (p) : "memory", "cc");
+}
+
+static void write_each(char *p, long n)
+{
+	for (long i = 0; i < n; i++)
+		asm volatile("movb $1, (%0)" : : "r" (p + i * PAGE) : "memory");
+}
+
+static void step_anon(long n)
+{
+	write_each(map_anon(n), n);
+}
+
+static void step_cow(long n)
+{
+	char *p = map_anon(n);
+	int status;
+
+	write_each(p, n);
+	if (!fork()) {
+		write_each(p, n);
+		_exit(0);
+	}
+	wait(&status);
+}
+
+static void step_file(long n)
+{
+	int fd = open(getenv("WORKLOAD_FILE"), O_RDWR | O_CREAT, 0600);
+	char page[PAGE] = "";
+
+	if (fd < 0)
+		die("WORKLOAD_FILE");
+	for (long i = 0; i < n; i++)
+		if (write(fd, page, PAGE) != PAGE)
+			die("write");
+	write_each(map(n, MAP_PRIVATE, fd), n);
+}
+
+static void step_shmem(long n)
+{
+	int fd = memfd_create("workload", 0);
+
+	if (ftruncate(fd, n * PAGE))
+		die("memfd");
+	write_each(map(n, MAP_SHARED, fd), n);
+}
+
+static void step_noregs(long n)
+{
+	int fd = open("/proc/self/mem", O_RDWR);
+	char *p = map_anon(n);
+
+	for (long i = 0; i < n; i++)
+		if (pwrite(fd, "x", 1, (unsigned long)p + i * PAGE) != 1)
+			die("/proc/self/mem");
+}
+
+static void step_kernel(long n)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	char *p = map_anon(n);
+
+	for (long i = 0; i < n; i++)
+		if (read(fd, p + i * PAGE, 1) != 1)
+			die("/dev/zero");
+}
+
+static void *thread_anon(void *n)
+{
+	step_anon((long)n);
+	return NULL;
+}
+
+static void step_threads(long n)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, thread_anon, (void *)n);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void on_signal(int number)
+{
+	siglongjmp(out, number);
+}
+
+static void read_nothing(void)
+{
+	read_from((char *)8);
+}
+
+static void divide(void)
+{
+	asm volatile("xor %%edx, %%edx; mov $1, %%eax; xor %%ecx, %%ecx; div %%ecx"
+		     ::: "eax", "ecx", "edx");
+}
+
+static void ud(void)
+{
+	asm volatile("ud2");
+}
+
+static void raise_each(long n, int number, void (*trap)(void))
+{
+	static long i;	/* siglongjmp() leaves it alone */
+
+	signal(number, on_signal);
+	for (i = 0; i < n; i++)
+		if (!sigsetjmp(out, 1))
+			trap();
+}
+
+static void step_segv(long n)
+{
+	raise_each(n, SIGSEGV, read_nothing);
+}
+
+static void step_divide(long n)
+{
+	raise_each(n, SIGFPE, divide);
+}
+
+static void step_ud(long n)
+{
+	raise_each(n, SIGILL, ud);
+}
+
+static void *hold(void *fd)
+{
+	struct uffdio_zeropage zero = {};
+	struct uffd_msg msg;
+
+	while (read((long)fd, &msg, sizeof(msg)) == sizeof(msg)) {
+		usleep(20000);
+		zero.range.start = msg.arg.pagefault.address & -PAGE;
+		zero.range.len = PAGE;
+		ioctl((long)fd, UFFDIO_ZEROPAGE, &zero);
+	}
+	return NULL;
+}
+
+static void step_held(long n)
+{
+	long fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	char *p = map_anon(n);
+	pthread_t thread;
+
+	range.range.start = (unsigned long)p;
+	range.range.len = n * PAGE;
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
+		die("userfaultfd");
+	pthread_create(&thread, NULL, hold, (void *)fd);
+	for (long i = 0; i < n; i++)
+		read_from(p + i * PAGE);
+}
+
+static void step_name(long n)
+{
+	(void)n;
+	prctl(PR_SET_NAME, "a\033[31mb");
+}
+
+static void step_sleep(long n)
+{
+	sleep(n);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*step)(long n);
+	} steps[] = {
+		{ "anon", step_anon }, { "cow", step_cow }, { "file", step_file },
+		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
+		{ "threads", step_threads }, { "segv", step_segv }, { "divide", step_divide },
+		{ "ud", step_ud }, { "held", step_held }, { "name", step_name },
+		{ "sleep", step_sleep },
+	};
+	unsigned int i;
+
+	for (int arg = 1; arg + 1 < argc; arg += 2) {
+		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
+			if (!strcmp(argv[arg], steps[i].name))
+				break;
+		if (i == sizeof(steps) / sizeof(*steps)) {
+			fprintf(stderr, "there is no step %s\n", argv[arg]);
+			return 1;
+		}
+		steps[i].step(atol(argv[arg + 1]));
+	}
+	return 0;
+}
