@@ -41,6 +41,7 @@ shell:		## boot the patched kernel, with a shell on this terminal
 	@scripts/vm/run shell
 
 trapstat:	## build build/trapstat/trapstat, which shows traps and faults of any kernel
+	@scripts/deps trapstat
 	@mkdir -p build/trapstat
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat
 
