@@ -2,7 +2,7 @@
 /*
  * A plugin of QEMU for scripts/bench/run: counts what instructions of the guest's kernel
  * are executed, and which cache lines several of its CPUs write, between marks of
- * tests/trap_price.c. Those are nopl instructions, which do nothing elsewhere:
+ * tests/trap_cost.c. Those are nopl instructions, which do nothing elsewhere:
  *
  *	nopl 0x70726900(%rax)	what follows is of another section
  *	nopl 0x70726901(%rax)	count from here

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Makes the records of bench/results.tsv of what tests/trap_price.c printed in the guests."""
+"""Makes the records of bench/results.tsv of what tests/trap_cost.c printed in the guests."""
 import collections
 import re
 import statistics
@@ -82,7 +82,7 @@ def beside(way):
 
 
 class Measured:
-    """What trap_price printed in the guests."""
+    """What trap_cost printed in the guests."""
     def __init__(self):
         self.kinds, self.ways = {}, {}	# how many traps of a kind, what a way tells
         self.turns = collections.Counter()	# a guest takes "off" first and last

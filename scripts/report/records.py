@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reads what the tracers write: the records of ftrace's text, their fields, and the mappings
-of a process; and the lines of tests/trap_price.c."""
+of a process; and the lines of tests/trap_cost.c."""
 import collections
 import re
 
@@ -24,7 +24,7 @@ SI_CODES = {(7, 1): 'BUS_ADRALN', (7, 2): 'BUS_ADRERR', (7, 3): 'BUS_OBJERR',
             (7, 4): 'BUS_MCEERR_AR', (11, 1): 'SEGV_MAPERR', (11, 2): 'SEGV_ACCERR',
             (11, 4): 'SEGV_PKUERR'}
 MEMORY = 'ANON', 'FILE', 'SHMEM', 'HUGETLB'
-# The lines of trap_price, see the head of tests/trap_price.c; "other" for one that it has not
+# The lines of trap_cost, see the head of tests/trap_cost.c; "other" for one that it has not
 PRICES = {name: collections.namedtuple(name, fields) for name, fields in {
     'kind': 'kind traps', 'way': 'way tells', 'price': 'way kind round mean median tenth',
     'bytes': 'way kind bytes', 'hits': 'way kind hits', 'scale': 'way threads round mean',
@@ -133,7 +133,7 @@ def place(address, maps):
 
 
 def prices(lines, *names):
-    """The lines of trap_price, all or those of these names, as one of PRICES each, with text in
+    """The lines of trap_cost, all or those of these names, as one of PRICES each, with text in
     all fields."""
     for line in lines:
         name, *fields = line.strip('\r\n').split('\t')

@@ -4,11 +4,11 @@
 
 kernels run run-base
 
-# prices KERNEL JOB WAY: what each path through a page fault takes, by trap_price of tests/.
+# prices KERNEL JOB WAY: what each path through a page fault takes, by trap_cost of tests/.
 # scripts/bench/cost knows the paths, and how many instructions more each may take
 prices() {
 	guest "$1" "$2" -n -c 1 <<EOF || return 1
-TMPDIR=/tmp $tests/trap_price -r 1 -n 30000 -k $("$top/scripts/bench/cost") $3 >/job/lines
+TMPDIR=/tmp $tests/trap_cost -r 1 -n 30000 -k $("$top/scripts/bench/cost") $3 >/job/lines
 EOF
 	[ "$(cat "$2/status")" = 0 ] && "$top/scripts/bench/cost" "$2/lines"
 }
@@ -22,10 +22,10 @@ on_is_seen() {
 	prices run "$logs/cost-on" pagefault_exit && ! off "$logs/cost-on"
 }
 
-# A rate that no CPU reaches: trap_price reports a failure to measure it
+# A rate that no CPU reaches: trap_cost reports a failure to measure it
 failure_is_seen() {
 	guest run "$logs/cost-fails" -n -c 1 <<EOF || return 1
-TMPDIR=/tmp $tests/trap_price -n 1000 -e 1000000000 off >/job/lines
+TMPDIR=/tmp $tests/trap_cost -n 1000 -e 1000000000 off >/job/lines
 EOF
 	cat "$logs/cost-fails/lines"
 	[ "$(cat "$logs/cost-fails/status")" = 1 ] &&
@@ -37,4 +37,4 @@ check 'cost: the instructions of a page fault without the series' prices run-bas
 check 'cost: the instructions of a page fault with the series' prices run "$logs/cost" off
 check 'cost: disabled events cost almost nothing' off "$logs/cost"
 check 'cost: the comparison notices an enabled event' on_is_seen
-check 'cost: trap_price reports a failed measurement' failure_is_seen
+check 'cost: trap_cost reports a failed measurement' failure_is_seen

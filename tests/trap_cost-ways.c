@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trap_price: the ways to see a trap, and which settings and programs each takes */
+/* trap_cost: the ways to see a trap, and which settings and programs each takes */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 
-#include "trap_price.h"
+#include "trap_cost.h"
 
 /*
  * The ways to see them

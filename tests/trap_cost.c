@@ -4,7 +4,7 @@
  * and page faults, in instructions: under QEMU's "-icount shift=0", an instruction
  * takes one tick of the guest's TSC. Anywhere else, the ticks are time.
  *
- *	trap_price [-m] [-r ROUNDS] [-n TRAPS] [-k KIND,...] [-t THREADS] [-e RATE,...] [WAY]...
+ *	trap_cost [-m] [-r ROUNDS] [-n TRAPS] [-k KIND,...] [-t THREADS] [-e RATE,...] [WAY]...
  *
  * For each way to see a trap (all, if none is given: see ways[] below), raises TRAPS
  * traps of each kind that it shows (or of those that are asked for), ROUNDS times, and
@@ -52,7 +52,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trap_price.h"
+#include "trap_cost.h"
 
 /* The clock of a guest under icount runs ahead while it waits for the host */
 #define PATIENCE	3600		/* seconds */
@@ -618,7 +618,7 @@ static int open_in_ramfs(const char *tmpdir)
 	char dir[PATH_MAX];
 	int fd = -1;
 
-	snprintf(dir, sizeof(dir), "%s/trap_price.XXXXXX", tmpdir);
+	snprintf(dir, sizeof(dir), "%s/trap_cost.XXXXXX", tmpdir);
 	if (!mkdtemp(dir))
 		return -1;
 	if (!mount("ramfs", dir, "ramfs", 0, NULL)) {
@@ -644,8 +644,8 @@ static void set_up(void)
 	mapped = new_pages(BATCH * page);
 	own_memory = open("/proc/self/mem", O_RDONLY);
 	memset(ticks, 0, sizeof(ticks));
-	snprintf(log_file, sizeof(log_file), "%s/trap_price.log.%d", tmpdir, getpid());
-	snprintf(record, sizeof(record), "%s/trap_price.data.%d", tmpdir, getpid());
+	snprintf(log_file, sizeof(log_file), "%s/trap_cost.log.%d", tmpdir, getpid());
+	snprintf(record, sizeof(record), "%s/trap_cost.data.%d", tmpdir, getpid());
 
 	block_device = open(BLOCK_DEVICE, O_RDONLY);
 	if (block_device < 0)
@@ -707,7 +707,7 @@ int main(int argc, char **argv)
 			nthreads = to_number(optarg, MAX_THREADS);
 			break;
 		default:
-			ksft_exit_fail_msg("usage: see the head of trap_price.c\n");
+			ksft_exit_fail_msg("usage: see the head of trap_cost.c\n");
 		}
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of trap_price share */
-#ifndef TESTS_TRAP_PRICE_H
-#define TESTS_TRAP_PRICE_H
+/* What the parts of trap_cost share */
+#ifndef TESTS_TRAP_COST_H
+#define TESTS_TRAP_COST_H
 
 #include "lib.h"
 
@@ -49,13 +49,13 @@ struct way {
 	const char *check, *why;	/* what has to succeed for that */
 };
 
-/* trap_price.c */
+/* trap_cost.c */
 extern char *memory, *file, *private, *mapped, *unmapped, *frame;
 extern size_t page, file_size;
 extern int rounds, traps, block_device, own_memory;
 extern char *only;
 
-/* trap_price-kinds.c */
+/* trap_cost-kinds.c */
 extern const struct kind kinds[];
 extern const size_t nr_kinds;
 void no_trap(long i);
@@ -65,7 +65,7 @@ void no_memory(void);
 const struct kind *find_kind(const char *name);
 bool asked_for(const struct kind *k);
 
-/* trap_price-ways.c */
+/* trap_cost-ways.c */
 extern const struct way ways[];
 extern const size_t nr_ways;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trap_price: the kinds of traps, and the memory that they need */
+/* trap_cost: the kinds of traps, and the memory that they need */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trap_price.h"
+#include "trap_cost.h"
 
 /*
  * The kinds of traps
