@@ -165,24 +165,7 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
  */
 int view_faults(struct sources *s, const struct options *o)
 {
-	struct counts c;
-	int status = counts_init(&c, s) ? 1 : 0;
-	size_t size;
-	char *text;
-	FILE *out;
-	long n = 0;
-
-	while (!status && next_interval(o, &n)) {
-		out = open_memstream(&text, &size);
-		if (counts_read(&c, s) || print_faults(out, &c, s, o))
-			status = 1;
-		fclose(out);
-		if (!status)
-			screen_show(text);
-		free(text);
-	}
-	counts_free(&c);
-	return status;
+	return view_intervals(s, o, print_faults);
 }
 
 static int on_slow(void *context, void *data, size_t size)

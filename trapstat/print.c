@@ -58,7 +58,7 @@ struct text text_number(bool known, unsigned long long n)
 
 /**
  * text_flags - Kind of memory, and what happened in a fault
- * @outcome:	enum outcome; most of those without memory never came to a mapping
+ * @outcome:	enum outcome; those without memory mostly found no mapping
  * @flags:	enum flags
  */
 struct text text_flags(unsigned int outcome, unsigned int flags)

@@ -98,13 +98,16 @@ bool next_interval(const struct options *o, long *n)
 }
 
 /**
- * view_traps - Show the table of traps, an interval after the other
- * @s:	the sources
- * @o:	the options
+ * view_intervals - Print the counts, an interval after the other
+ * @s:		the sources
+ * @o:		the options
+ * @print:	prints the counts of an interval; not 0 ends the view
  *
  * Return: the exit status
  */
-int view_traps(struct sources *s, const struct options *o)
+int view_intervals(struct sources *s, const struct options *o,
+		   int (*print)(FILE *out, struct counts *c, const struct sources *s,
+				const struct options *o))
 {
 	struct counts c;
 	int status = counts_init(&c, s) ? 1 : 0;
@@ -114,19 +117,36 @@ int view_traps(struct sources *s, const struct options *o)
 	long n = 0;
 
 	while (!status && next_interval(o, &n)) {
-		if (counts_read(&c, s)) {
-			status = 1;
-			break;
-		}
 		out = open_memstream(&text, &size);
-		print_traps(out, &c, s, true, o->per_cpu);
-		print_signals(out, &c, s);
-		print_lost(out, &c);
-		fputc('\n', out);
+		if (counts_read(&c, s) || print(out, &c, s, o))
+			status = 1;
 		fclose(out);
-		screen_show(text);
+		if (!status)
+			screen_show(text);
 		free(text);
 	}
 	counts_free(&c);
 	return status;
+}
+
+static int print_interval(FILE *out, struct counts *c, const struct sources *s,
+			  const struct options *o)
+{
+	print_traps(out, c, s, true, o->per_cpu);
+	print_signals(out, c, s);
+	print_lost(out, c);
+	fputc('\n', out);
+	return 0;
+}
+
+/**
+ * view_traps - Show the table of traps, an interval after the other
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status
+ */
+int view_traps(struct sources *s, const struct options *o)
+{
+	return view_intervals(s, o, print_interval);
 }

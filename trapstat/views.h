@@ -16,6 +16,9 @@ struct options {
 
 extern __volatile__ sig_atomic_t ended;
 
+int view_intervals(struct sources *s, const struct options *o,
+		   int (*print)(FILE *out, struct counts *c, const struct sources *s,
+				const struct options *o));
 int view_traps(struct sources *s, const struct options *o);
 int view_faults(struct sources *s, const struct options *o);
 int view_slow(struct sources *s, const struct options *o);

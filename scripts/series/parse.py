@@ -84,7 +84,7 @@ def hunks_of(patch, file):
 
 
 def places(patch, file, conflicts):
-    """What git diff tells of a conflict has the lines of both sides. The second one is the
+    """git diff shows the lines of both sides of a conflict. The second one is the
     file as the patch has it, on its own base. So its lines are those of the hunks."""
     hunks = list(hunks_of(patch, file))
     line = begin = 0
