@@ -214,9 +214,9 @@ def missing(m):
 
 
 def controls(m):
-    """Fail where the control has moved: neither an event nor the series
-    concerns getppid. No round's median may move. Means have the timer in them, or not, so the least of them may
-    not exceed all of off by more than 1; by a fiftieth right after a tool, whose processes are
+    """Fail where the control has moved: neither an event nor the series concerns getppid. No
+    round's median may move. Means have the timer in them, or not, so the least of them may not
+    exceed all of off by more than 1; by a fiftieth right after a tool, whose processes are
     about to end."""
     control = m.single('base', 'off', 'getppid')
     most = max(m.means('base', 'off', 'getppid'), default=0)

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The maps of the BPF side, and the functions that count in them */
+#ifndef COUNTS_BPF_H
+#define COUNTS_BPF_H
+
+#define TMPFS_MAGIC		0x01021994
+#define HUGETLBFS_MAGIC		0x958458f6
+
+/* include/linux/mm_types.h: enum fault_flag and enum vm_fault_reason */
+#define FAULT_TRIED		0x20
+#define FAULT_USER		0x40
+#define FAULT_VMA_LOCK		0x1000
+#define VM_FAULT_OOM		0x1
+#define VM_FAULT_MAJOR		0x4
+#define VM_FAULT_ERROR		0x873
+#define VM_FAULT_RETRY		0x400
+
+const __volatile__ struct config config;	/* set before the programs are loaded */
+unsigned int generation;		/* which of slowest_faults is in use */
+unsigned int nothing;			/* 0 */
+bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
+
+struct fault {
+	__u64 address, ip, ns, ino;
+	__u32 dev;
+	__u32 outcome, mode, flags;
+};
+
+/* A task's call of handle_mm_fault(): in progress, or to be tried again, or past */
+struct call {
+	__u64 start, ns, address, ip, ino;
+	__u32 dev, flags, fault_flags;
+	__u8 no_regs, retried;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ROWS * 2);
+	__type(key, __u32);
+	__type(value, struct trap_sum);
+} traps SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SIGNALS * CODES);
+	__type(key, __u32);
+	__type(value, __u64);
+} signals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOST_CALLS);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+/* When a trap began, by task (or CPU, where it is idle), vector and mode */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 10240);
+	__type(key, __u64);
+	__type(value, __u64);
+} begun SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, struct call);
+} calls SEC(".maps");
+
+/* Tasks to follow: 1 to count them, 0 to count their children alone */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u32);
+	__type(value, __u32);
+} followed SEC(".maps");
+
+/* The names of files, for BY_FILE */
+struct file_key {
+	__u64 ino;
+	__u64 dev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct file_key);
+	__type(value, struct place);
+} files SEC(".maps");
+
+/*
+ * The reader puts the other map in place before it reads one. That waits until no program
+ * uses the one to read, so nothing is lost.
+ */
+struct fault_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct fault_key);
+	__type(value, struct fault_sum);
+} faults_0 SEC(".maps"), faults_1 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct fault_map);
+} faults SEC(".maps") = { .values = { &faults_0 } };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct slowest);
+} slowest_faults SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} slow_faults SEC(".maps");
+
+/* What a new key of "faults" begins with, as the stack has no room for it */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fault_sum);
+} empty SEC(".maps");
+
+static __always_inline void lose(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&losses, &what);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline bool is_wanted(void)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tid = id;
+	char comm[COMM];
+	__u32 *follow;
+
+	if (config.pid && id >> 32 != config.pid)
+		return false;
+	if (config.follow) {
+		follow = bpf_map_lookup_elem(&followed, &tid);
+		if (!follow || !*follow)
+			return false;
+	}
+	if (config.comm[0]) {
+		bpf_get_current_comm(comm, sizeof(comm));
+		for (int i = 0; i < COMM; i++) {
+			if (comm[i] != config.comm[i])
+				return false;
+			if (!comm[i])
+				break;
+		}
+	}
+	return true;
+}
+
+static __always_inline void count_trap(__u32 row, __u32 mode, __u64 count, __u64 ns)
+{
+	__u32 key = row * 2 + mode;
+	struct trap_sum *sum;
+
+	if (row >= ROWS || mode > MODE_USER || (config.vector != ANY && config.vector != row) ||
+	    (config.mode != ANY && config.mode != mode))
+		return;
+	sum = bpf_map_lookup_elem(&traps, &key);
+	if (!sum)
+		return;
+	/* A program of another task may come in between */
+	if (count)
+		__sync_fetch_and_add(&sum->count, count);
+	if (ns)
+		__sync_fetch_and_add(&sum->ns, ns);
+}
+
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u32 log = 0;
+	__u64 n = ns;
+
+	if (ns < 4)
+		return ns;
+#pragma unroll
+	for (int shift = 32; shift > 1; shift /= 2) {
+		if (n >> shift) {
+			log += shift;
+			n >>= shift;
+		}
+	}
+	if (n >> 1)
+		log++;
+	log = (log - 1) * 4 + ((ns >> (log - 2)) & 3);
+	return log < BUCKETS ? log : BUCKETS - 1;
+}
+
+static __always_inline void place_of(struct vm_area_struct *vma, struct place *place,
+				     __u64 address)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	__u64 start = BPF_CORE_READ(vma, vm_start), end = BPF_CORE_READ(vma, vm_end);
+	struct mm_struct *mm = BPF_CORE_READ(vma, vm_mm);
+
+	place->offset = address - start;
+	if (file) {
+		place->offset += BPF_CORE_READ(vma, vm_pgoff) << 12;
+		place->ino = BPF_CORE_READ(file, f_inode, i_ino);
+		place->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		bpf_probe_read_kernel_str(place->name, NAME,
+					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	} else if (BPF_CORE_READ(vma, vm_ops)) {
+		__builtin_memcpy(place->name, "[special]", sizeof("[special]"));
+	} else if (start <= BPF_CORE_READ(mm, brk) && end >= BPF_CORE_READ(mm, start_brk)) {
+		__builtin_memcpy(place->name, "[heap]", sizeof("[heap]"));
+	} else if (start <= BPF_CORE_READ(mm, start_stack) &&
+		   end >= BPF_CORE_READ(mm, start_stack)) {
+		__builtin_memcpy(place->name, "[stack]", sizeof("[stack]"));
+	} else {
+		__builtin_memcpy(place->name, "[anon]", sizeof("[anon]"));
+	}
+}
+
+struct to_find {
+	struct place place;
+	__u64 address;
+};
+
+static long found(struct task_struct *task, struct vm_area_struct *vma, struct to_find *to_find)
+{
+	place_of(vma, &to_find->place, to_find->address);
+	return 0;
+}
+
+/* Functions of their own, for the verifier of Linux 6.1 loses bounds that are spilled */
+static __noinline int fill_slow(struct slow *slow, const struct fault *f)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct to_find to_find = { .address = f->address };
+
+	slow->ns = f->ns;
+	slow->address = f->address;
+	slow->ip = f->ip;
+	slow->pid = id >> 32;
+	slow->tid = id;
+	slow->outcome = f->outcome;
+	slow->mode = f->mode;
+	slow->flags = f->flags;
+	bpf_get_current_comm(slow->comm, COMM);
+	/* The memory of another process has no place here */
+	if (config.find_vma && f->mode != MODE_NONE)
+		bpf_find_vma(bpf_get_current_task_btf(), f->address, found, &to_find, 0);
+	slow->place = to_find.place;
+	return 0;
+}
+
+static __always_inline void keep_slowest(const struct fault *f)
+{
+	__u32 key = generation & 1, least = 0;
+	struct slowest *s = bpf_map_lookup_elem(&slowest_faults, &key);
+	__u64 ns;
+
+	if (!s || s->least >= SLOWEST || f->ns <= s->fault[s->least].ns)
+		return;
+	if (__sync_lock_test_and_set(&s->busy, 1)) {
+		lose(LOST_SLOW);
+		return;
+	}
+	least = s->least;
+	if (least < SLOWEST) {
+		fill_slow(&s->fault[least], f);
+		least = 0;
+		ns = s->fault[0].ns;
+		for (int i = 1; i < SLOWEST; i++) {
+			if (s->fault[i].ns < ns) {
+				ns = s->fault[i].ns;
+				least = i;
+			}
+		}
+		s->least = least;
+	}
+	__sync_lock_test_and_set(&s->busy, 0);
+}
+
+static __always_inline void send_slow(const struct fault *f)
+{
+	struct slow *slow = bpf_ringbuf_reserve(&slow_faults, sizeof(*slow), 0);
+
+	if (!slow) {
+		lose(LOST_SLOW);
+		return;
+	}
+	fill_slow(slow, f);
+	bpf_ringbuf_submit(slow, 0);
+}
+
+static __always_inline void name_key(struct fault_sum *sum, const struct fault_key *key)
+{
+	struct file_key file = { .ino = key->id, .dev = key->dev };
+	struct place *place;
+
+	if (config.by == BY_FILE) {
+		place = bpf_map_lookup_elem(&files, &file);
+		if (place)
+			__builtin_memcpy(sum->name, place->name, NAME);
+	} else if (config.by == BY_PROCESS || config.by == BY_THREAD) {
+		bpf_get_current_comm(sum->name, COMM);
+	}
+}
+
+static __noinline int add_fault(const struct fault *f)
+{
+	__u64 id = bpf_get_current_pid_tgid(), max, seen;
+	struct fault_key key = { .outcome = f->outcome, .mode = f->mode, .flags = f->flags };
+	struct fault_sum *sum, *new;
+	__u32 zero = 0, bucket;
+	void *map;
+
+	if ((config.outcome != ANY && config.outcome != f->outcome) ||
+	    (config.mode != ANY && config.mode != f->mode) ||
+	    (config.vector != ANY && config.vector != ROW_PF))
+		return 0;
+	key.flags &= ~RETRIED;
+	switch (config.by) {
+	case BY_NOTHING:
+		break;
+	case BY_PROCESS:
+		key.id = id >> 32;
+		break;
+	case BY_THREAD:
+		key.id = (__u32)id;
+		break;
+	case BY_CGROUP:
+		key.id = bpf_get_current_cgroup_id();
+		break;
+	case BY_FILE:
+		key.id = f->ino;
+		key.dev = f->dev;
+		break;
+	}
+	map = bpf_map_lookup_elem(&faults, &zero);
+	if (!map)
+		return 0;
+	sum = bpf_map_lookup_elem(map, &key);
+	if (!sum) {
+		new = bpf_map_lookup_elem(&empty, &zero);
+		if (!new)
+			return 0;
+		/* It may be there by now: then that one counts */
+		bpf_map_update_elem(map, &key, new, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(map, &key);
+		if (!sum) {
+			lose(LOST_FAULTS);
+			return 0;
+		}
+		name_key(sum, &key);
+	}
+	__sync_fetch_and_add(&sum->count, 1);
+	if (f->outcome == BEGUN)
+		return 0;
+	__sync_fetch_and_add(&sum->ns, f->ns);
+	bucket = bucket_of(f->ns);
+	if (bucket < BUCKETS)
+		__sync_fetch_and_add(&sum->bucket[bucket], 1);
+	max = sum->max;
+	for (int i = 0; i < 4 && f->ns > max; i++) {
+		seen = __sync_val_compare_and_swap(&sum->max, max, f->ns);
+		if (seen == max)
+			break;
+		max = seen;
+	}
+	if (config.slower && f->ns >= config.slower)
+		send_slow(f);
+	keep_slowest(f);
+	return 0;
+}
+
+/*
+ * The verifier of Linux 6.1 does not follow constants through the stack into a function. It
+ * takes a state with another constant for the same, and removes code as dead that is not.
+ * So it must not know them.
+ */
+static __always_inline void count_fault(struct fault *f)
+{
+	f->mode |= nothing;
+	f->outcome |= nothing;
+	f->flags |= nothing;
+	add_fault(f);
+}
+
+/* Traps other than page faults. The layout of struct pt_regs is that of <asm/ptrace.h> */
+
+static __always_inline __u32 mode_of(const struct pt_regs *regs)
+{
+	__u64 cs = 0;
+
+	bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs);
+	return cs & 3 ? MODE_USER : MODE_KERNEL;
+}
+
+static __always_inline __u64 trap_key(__u32 vector, __u32 mode)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	if (!tid)
+		tid = 1U << 31 | bpf_get_smp_processor_id();
+	return (__u64)tid << 32 | vector << 1 | mode;
+}
+
+#endif
