@@ -25,14 +25,14 @@ use_suite() {
 	apt_own apt-get update -o APT::Update::Error-Mode=any
 }
 
-# apt_own COMMAND ARGS
+# apt_own COMMAND ARGS: a mirror that stands still will do, as versions are pinned
 apt_own() {
 	cmd=$1
 	shift
 	"$cmd" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" \
 		-o Dir::Etc::sourceparts=/dev/null \
 		-o Dir::State::lists="$apt_dir/lists" -o Dir::Cache="$apt_dir/cache" \
-		-o APT::Sandbox::User="$(id -un)" "$@"
+		-o Acquire::Check-Valid-Until=false -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
 # unpack_source PACKAGE FOLDER OPTION...: the kernel in PACKAGE_*.deb here
