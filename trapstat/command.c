@@ -114,26 +114,24 @@ static void summarize(struct counts *c, const struct sources *s, char **argv, in
 }
 
 /**
- * view_command - Run a command, and sum up its traps and those of its children
- * @s:	the sources
- * @o:	the options
+ * command_start - Run a command, and follow it and its children
+ * @s:		the sources
+ * @words:	the command
  *
- * Return: the exit status of the command, or 128 and the number of the signal that ended it
+ * Return: 0, or -1 with a message
  */
-int view_command(struct sources *s, const struct options *o)
+int command_start(struct sources *s, char **words)
 {
-	int followed = bpf_map__fd(s->bpf->maps.followed), status = 0, state;
+	int followed = bpf_map__fd(s->bpf->maps.followed);
 	unsigned int self = syscall(SYS_gettid), none = 0;
 	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
-	struct rusage usage;
-	struct counts c;
 
 	/* A terminal sends these to the command as well */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	if (counts_init(&c, s) || bpf_map_update_elem(followed, &self, &none, BPF_ANY)) {
+	if (bpf_map_update_elem(followed, &self, &none, BPF_ANY)) {
 		fprintf(stderr, "trapstat: %s\n", strerror(errno));
-		return 1;
+		return -1;
 	}
 	child = fork();
 	if (!child) {
@@ -142,20 +140,69 @@ int view_command(struct sources *s, const struct options *o)
 		signal(SIGTERM, SIG_DFL);
 		signal(SIGHUP, SIG_DFL);
 		signal(SIGPIPE, SIG_DFL);
-		execvp(o->command[0], o->command);
-		fprintf(stderr, "trapstat: %s: %s\n", o->command[0], strerror(errno));
+		execvp(words[0], words);
+		fprintf(stderr, "trapstat: %s: %s\n", words[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	bpf_map_delete_elem(followed, &self);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	if (child < 0) {
-		fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
-		status = 1;
-	} else {
-		while (wait4(child, &state, 0, &usage) < 0 && errno == EINTR)
-			;
-		status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+	if (child > 0)
+		return 0;
+	fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
+	return -1;
+}
+
+static bool wait_for(int *status, struct rusage *usage, int flags)
+{
+	int state;
+	pid_t pid;
+
+	do
+		pid = wait4(child, &state, flags, usage);
+	while (pid < 0 && errno == EINTR);
+	if (pid != child)
+		return false;
+	child = 0;
+	*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+	return true;
+}
+
+/**
+ * command_has_ended - Whether the command has ended
+ * @status:	its exit status, or 128 and the number of the signal that ended it
+ * @usage:	what it has used
+ */
+bool command_has_ended(int *status, struct rusage *usage)
+{
+	return wait_for(status, usage, WNOHANG);
+}
+
+/**
+ * command_wait - Wait for the end of the command
+ * @status:	its exit status, or 128 and the number of the signal that ended it
+ * @usage:	what it has used
+ */
+void command_wait(int *status, struct rusage *usage)
+{
+	wait_for(status, usage, 0);
+}
+
+/**
+ * view_command - Run a command, and sum up its traps and those of its children
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status of the command, or 128 and the number of the signal that ended it
+ */
+int view_command(struct sources *s, const struct options *o)
+{
+	struct rusage usage;
+	struct counts c;
+	int status = 1;
+
+	if (!counts_init(&c, s) && !command_start(s, o->command)) {
+		command_wait(&status, &usage);
 		if (counts_read(&c, s))
 			status = 1;
 		else

@@ -23,7 +23,7 @@ bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
 struct fault {
 	__u64 address, ip, ns, ino;
 	__u32 dev;
-	__u32 outcome, mode, flags;
+	__u32 row, outcome, mode, flags, signal, si_code;
 };
 
 /* A task's call of handle_mm_fault(): in progress, or to be tried again, or past */
@@ -54,12 +54,17 @@ struct {
 	__type(value, __u64);
 } losses SEC(".maps");
 
-/* When a trap began, by task (or CPU, where it is idle), vector and mode */
+/* A trap that has begun, by task (or CPU, where it is idle), vector and mode */
+struct begin {
+	__u64 start, ip;
+	__u32 row;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 10240);
 	__type(key, __u64);
-	__type(value, __u64);
+	__type(value, struct begin);
 } begun SEC(".maps");
 
 struct {
@@ -77,18 +82,20 @@ struct {
 	__type(value, __u32);
 } followed SEC(".maps");
 
-/* The names of files, for BY_FILE */
-struct file_key {
-	__u64 ino;
-	__u64 dev;
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct file_key);
-	__type(value, struct place);
+	__type(value, struct file_path);
 } files SEC(".maps");
+
+/* The control group of --cgroup. It is made for that alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} cgroups SEC(".maps");
 
 /*
  * The reader puts the other map in place before it reads one. That waits until no program
@@ -118,15 +125,22 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
-} slow_faults SEC(".maps");
+} events SEC(".maps");
 
-/* What a new key of "faults" begins with, as the stack has no room for it */
+/* What a new key of "faults" or "files" begins with, as the stack has no room for it */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct fault_sum);
 } empty SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct file_path);
+} empty_path SEC(".maps");
 
 static __always_inline void lose(__u32 what)
 {
@@ -145,6 +159,8 @@ static __always_inline bool is_wanted(void)
 
 	if (config.pid && id >> 32 != config.pid)
 		return false;
+	if (config.cgroup && bpf_current_task_under_cgroup(&cgroups, 0) != 1)
+		return false;
 	if (config.follow) {
 		follow = bpf_map_lookup_elem(&followed, &tid);
 		if (!follow || !*follow)
@@ -162,13 +178,24 @@ static __always_inline bool is_wanted(void)
 	return true;
 }
 
+static __always_inline __u32 vector_of(__u32 row)
+{
+	return row == ROW_SPLIT_LOCK ? 17 : row == ROW_BUS_LOCK ? 1 : row == ROW_UMIP ? 13 : row;
+}
+
+static __always_inline bool is_wanted_trap(__u32 row, __u32 mode)
+{
+	return (config.vector == ANY || config.vector == row ||
+		config.vector == vector_of(row)) &&
+		(config.mode == ANY || config.mode == mode);
+}
+
 static __always_inline void count_trap(__u32 row, __u32 mode, __u64 count, __u64 ns)
 {
 	__u32 key = row * 2 + mode;
 	struct trap_sum *sum;
 
-	if (row >= ROWS || mode > MODE_USER || (config.vector != ANY && config.vector != row) ||
-	    (config.mode != ANY && config.mode != mode))
+	if (row >= ROWS || mode > MODE_USER || !is_wanted_trap(row, mode))
 		return;
 	sum = bpf_map_lookup_elem(&traps, &key);
 	if (!sum)
@@ -200,6 +227,39 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return log < BUCKETS ? log : BUCKETS - 1;
 }
 
+static __always_inline struct file_key note_file(const struct file *file)
+{
+	struct file_key key = {
+		.ino = BPF_CORE_READ(file, f_inode, i_ino),
+		.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev),
+	};
+	struct dentry *dentry, *parent;
+	struct file_path *path;
+	__u32 zero = 0;
+
+	if (bpf_map_lookup_elem(&files, &key))
+		return key;
+	path = bpf_map_lookup_elem(&empty_path, &zero);
+	if (!path || bpf_map_update_elem(&files, &key, path, BPF_NOEXIST))
+		return key;
+	path = bpf_map_lookup_elem(&files, &key);
+	if (!path)
+		return key;
+	path->size = BPF_CORE_READ(file, f_inode, i_size);
+	dentry = BPF_CORE_READ(file, f_path.dentry);
+	for (int i = 0; i < PARTS; i++) {
+		parent = BPF_CORE_READ(dentry, d_parent);
+		if (i && parent == dentry)
+			break;
+		bpf_probe_read_kernel_str(path->part[i], sizeof(path->part[i]),
+					  BPF_CORE_READ(dentry, d_name.name));
+		if (parent == dentry)
+			break;
+		dentry = parent;
+	}
+	return key;
+}
+
 static __always_inline void place_of(struct vm_area_struct *vma, struct place *place,
 				     __u64 address)
 {
@@ -210,8 +270,7 @@ static __always_inline void place_of(struct vm_area_struct *vma, struct place *p
 	place->offset = address - start;
 	if (file) {
 		place->offset += BPF_CORE_READ(vma, vm_pgoff) << 12;
-		place->ino = BPF_CORE_READ(file, f_inode, i_ino);
-		place->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+		place->file = note_file(file);
 		bpf_probe_read_kernel_str(place->name, NAME,
 					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	} else if (BPF_CORE_READ(vma, vm_ops)) {
@@ -238,24 +297,36 @@ static long found(struct task_struct *task, struct vm_area_struct *vma, struct t
 }
 
 /* Functions of their own, for the verifier of Linux 6.1 loses bounds that are spilled */
-static __noinline int fill_slow(struct slow *slow, const struct fault *f)
+static __noinline int find_place(struct place *place, __u64 address)
+{
+	struct to_find to_find = { .address = address };
+
+	if (config.find_vma)
+		bpf_find_vma(bpf_get_current_task_btf(), address, found, &to_find, 0);
+	*place = to_find.place;
+	return 0;
+}
+
+static __noinline int fill_event(struct event *event, const struct fault *f)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct to_find to_find = { .address = f->address };
 
-	slow->ns = f->ns;
-	slow->address = f->address;
-	slow->ip = f->ip;
-	slow->pid = id >> 32;
-	slow->tid = id;
-	slow->outcome = f->outcome;
-	slow->mode = f->mode;
-	slow->flags = f->flags;
-	bpf_get_current_comm(slow->comm, COMM);
-	/* The memory of another process has no place here */
-	if (config.find_vma && f->mode != MODE_NONE)
-		bpf_find_vma(bpf_get_current_task_btf(), f->address, found, &to_find, 0);
-	slow->place = to_find.place;
+	event->end = bpf_ktime_get_ns();
+	event->ns = f->ns;
+	event->address = f->address;
+	event->ip = f->ip;
+	event->pid = id >> 32;
+	event->tid = id;
+	event->row = f->row;
+	event->outcome = f->outcome;
+	event->mode = f->mode;
+	event->flags = f->flags;
+	event->signal = f->signal;
+	event->si_code = f->si_code;
+	bpf_get_current_comm(event->comm, COMM);
+	/* The memory of another process has no place here. 0 is nowhere. */
+	find_place(&event->place, f->row == ROW_PF && f->mode != MODE_NONE ? f->address : 0);
+	find_place(&event->code, f->mode == MODE_USER ? f->ip : 0);
 	return 0;
 }
 
@@ -268,12 +339,12 @@ static __always_inline void keep_slowest(const struct fault *f)
 	if (!s || s->least >= SLOWEST || f->ns <= s->fault[s->least].ns)
 		return;
 	if (__sync_lock_test_and_set(&s->busy, 1)) {
-		lose(LOST_SLOW);
+		lose(LOST_EVENTS);
 		return;
 	}
 	least = s->least;
 	if (least < SLOWEST) {
-		fill_slow(&s->fault[least], f);
+		fill_event(&s->fault[least], f);
 		least = 0;
 		ns = s->fault[0].ns;
 		for (int i = 1; i < SLOWEST; i++) {
@@ -287,27 +358,28 @@ static __always_inline void keep_slowest(const struct fault *f)
 	__sync_lock_test_and_set(&s->busy, 0);
 }
 
-static __always_inline void send_slow(const struct fault *f)
+static __noinline int send_event(const struct fault *f)
 {
-	struct slow *slow = bpf_ringbuf_reserve(&slow_faults, sizeof(*slow), 0);
+	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 
-	if (!slow) {
-		lose(LOST_SLOW);
-		return;
+	if (!event) {
+		lose(LOST_EVENTS);
+		return 0;
 	}
-	fill_slow(slow, f);
-	bpf_ringbuf_submit(slow, 0);
+	fill_event(event, f);
+	bpf_ringbuf_submit(event, 0);
+	return 0;
 }
 
 static __always_inline void name_key(struct fault_sum *sum, const struct fault_key *key)
 {
 	struct file_key file = { .ino = key->id, .dev = key->dev };
-	struct place *place;
+	struct file_path *path;
 
 	if (config.by == BY_FILE) {
-		place = bpf_map_lookup_elem(&files, &file);
-		if (place)
-			__builtin_memcpy(sum->name, place->name, NAME);
+		path = bpf_map_lookup_elem(&files, &file);
+		if (path)
+			__builtin_memcpy(sum->name, path->part[0], NAME);
 	} else if (config.by == BY_PROCESS || config.by == BY_THREAD) {
 		bpf_get_current_comm(sum->name, COMM);
 	}
@@ -322,8 +394,7 @@ static __noinline int add_fault(const struct fault *f)
 	void *map;
 
 	if ((config.outcome != ANY && config.outcome != f->outcome) ||
-	    (config.mode != ANY && config.mode != f->mode) ||
-	    (config.vector != ANY && config.vector != ROW_PF))
+	    !is_wanted_trap(ROW_PF, f->mode))
 		return 0;
 	key.flags &= ~RETRIED;
 	switch (config.by) {
@@ -361,8 +432,11 @@ static __noinline int add_fault(const struct fault *f)
 		name_key(sum, &key);
 	}
 	__sync_fetch_and_add(&sum->count, 1);
-	if (f->outcome == BEGUN)
+	if (f->outcome == BEGUN) {
+		if (config.record && !config.ends_by_mm)
+			send_event(f);
 		return 0;
+	}
 	__sync_fetch_and_add(&sum->ns, f->ns);
 	bucket = bucket_of(f->ns);
 	if (bucket < BUCKETS)
@@ -374,8 +448,8 @@ static __noinline int add_fault(const struct fault *f)
 			break;
 		max = seen;
 	}
-	if (config.slower && f->ns >= config.slower)
-		send_slow(f);
+	if (config.record || (config.slower && f->ns >= config.slower))
+		send_event(f);
 	keep_slowest(f);
 	return 0;
 }
@@ -390,6 +464,7 @@ static __always_inline void count_fault(struct fault *f)
 	f->mode |= nothing;
 	f->outcome |= nothing;
 	f->flags |= nothing;
+	f->row = ROW_PF | nothing;
 	add_fault(f);
 }
 
@@ -401,6 +476,23 @@ static __always_inline __u32 mode_of(const struct pt_regs *regs)
 
 	bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs);
 	return cs & 3 ? MODE_USER : MODE_KERNEL;
+}
+
+/* The row of the table; see row_of_trap() */
+static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __u32 mode,
+				    __u64 error_code)
+{
+	__u64 flags = 0, ip = 0;
+	__u8 code[CODE] = {};
+
+	if (vector == 17)
+		bpf_probe_read_kernel(&flags, sizeof(flags), &regs->eflags);
+	if (vector == 13 && mode == MODE_USER && !error_code) {
+		bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
+		if (bpf_probe_read_user(code, sizeof(code), (void *)ip))
+			bpf_probe_read_user(code, 3, (void *)ip);	/* the page may end */
+	}
+	return row_of_trap(vector, mode, error_code, flags, code);
 }
 
 static __always_inline __u64 trap_key(__u32 vector, __u32 mode)

@@ -87,6 +87,7 @@ static int read_faults(struct counts *c, int map)
 		row->key = key;
 		if (!bpf_map_lookup_elem(map, &key, &row->sum))
 			c->faults++;
+		row->sum.name[NAME - 1] = '\0';
 		more = !bpf_map_get_next_key(map, &key, &next);
 		bpf_map_delete_elem(map, &key);
 	}
@@ -95,7 +96,7 @@ static int read_faults(struct counts *c, int map)
 
 static int by_ns(const void *a, const void *b)
 {
-	const struct slow *left = a, *right = b;
+	const struct event *left = a, *right = b;
 
 	return (left->ns < right->ns) - (left->ns > right->ns);
 }
@@ -103,7 +104,7 @@ static int by_ns(const void *a, const void *b)
 static int read_slowest(struct counts *c, int map, unsigned int key)
 {
 	struct slowest *each = calloc(c->cpus, sizeof(*each));
-	struct slow *all = calloc(c->cpus * SLOWEST, sizeof(*all));
+	struct event *all = calloc(c->cpus * SLOWEST, sizeof(*all));
 	int n = 0;
 
 	if (!each || !all) {
@@ -184,6 +185,20 @@ int counts_init(struct counts *c, struct sources *s)
 	if (c->cpus < 1 || !c->trap || !c->trap_before)
 		return -1;
 	return counts_read(c, s);
+}
+
+/**
+ * counts_age - How long ago the last reading was
+ * @c:	of counts_read()
+ *
+ * Return: seconds
+ */
+double counts_age(const struct counts *c)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec * 1000000000ULL + now.tv_nsec - c->when) / 1e9;
 }
 
 /**

@@ -19,7 +19,7 @@ struct counts {
 	unsigned long long lost[LOSTS], lost_before[LOSTS];
 	struct fault_row *fault;
 	size_t faults, room;
-	struct slow slow[SLOWEST];		/* the slowest first */
+	struct event slow[SLOWEST];		/* the slowest first */
 	int slows;
 	unsigned long long when;
 };
@@ -30,6 +30,7 @@ void counts_free(struct counts *c);
 struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);
 void sum_add(struct fault_sum *to, const struct fault_sum *sum);
 unsigned long long sum_percentile(const struct fault_sum *sum, double share);
+double counts_age(const struct counts *c);
 bool has_trap(const struct fault_key *key);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* trapstat faults: page faults by process, thread, cgroup or file */
+#define _GNU_SOURCE
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
@@ -83,7 +84,7 @@ static void print_head(FILE *out, enum by by)
 	static const char * const names[] = { "", "PID", "TID", "CGROUP", "INODE" };
 
 	fprintf(out, "%10s %-16s %9s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n",
-		names[by], by == BY_FILE ? "FILE" : "COMM", "FAULTS/s", "MINOR", "MAJOR", "OTHER",
+		names[by], by == BY_FILE ? "FILE" : by == BY_CGROUP ? "PATH" : "COMM", "FAULTS/s", "MINOR", "MAJOR", "OTHER",
 		"ANON", "FILE", "SHMEM", "HUGETLB", "COW", "SWAPIN", "MEDIAN", "P99", "LONGEST",
 		"TIME");
 }
@@ -97,7 +98,7 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 	const unsigned long long what[] = { g->minor, g->major, other };
 
 	fprintf(out, "%10s ", id);
-	print_plain(out, 16, name, NAME);
+	print_plain(out, 16, name, 256);
 	fprintf(out, " %9.0f", all / c->seconds);
 	for (int i = 0; i < 3; i++)
 		fprintf(out, " %8s", text_number(ends, what[i]).text);
@@ -112,6 +113,34 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 		fprintf(out, " %7.2f%%\n", g->sum.ns / c->seconds / 1e7);
 	else
 		fprintf(out, " %8s\n", "-");
+}
+
+/* The number of a control group is that of the inode of its folder */
+static unsigned long long wanted_group;
+static char group_path[256];
+
+static int is_group(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)ftw;
+	if (type != FTW_D || st->st_ino != wanted_group)
+		return 0;
+	snprintf(group_path, sizeof(group_path), "%s", path + strlen("/sys/fs/cgroup"));
+	return 1;
+}
+
+static const char *group_name(unsigned long long id)
+{
+	wanted_group = id;
+	group_path[0] = '\0';
+	nftw("/sys/fs/cgroup", is_group, 16, FTW_PHYS | FTW_MOUNT);
+	return group_path[0] || id != 1 ? group_path : "/";
+}
+
+static const char *name_of(const struct group *g, enum by by)
+{
+	if (by == BY_CGROUP)
+		return group_name(g->id);
+	return by == BY_FILE && !g->id ? "[no file]" : g->sum.name;
 }
 
 static int print_faults(FILE *out, struct counts *c, const struct sources *s,
@@ -144,7 +173,7 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
 		add_group(&total, g);
 		if (i < rows)
 			print_group(out, g, text_number(by != BY_FILE || g->id, g->id).text,
-				    by == BY_FILE && !g->id ? "[no file]" : g->sum.name, c, s);
+				    name_of(g, by), c, s);
 	}
 	if (rows < n)
 		fprintf(out, "%10s and %d more\n", "", n - rows);
@@ -170,9 +199,8 @@ int view_faults(struct sources *s, const struct options *o)
 
 static int on_slow(void *context, void *data, size_t size)
 {
-	(void)context;
-	if (size >= sizeof(struct slow))
-		print_slow(stdout, data);
+	if (size >= sizeof(struct event))
+		print_slow(stdout, data, context);
 	return 0;
 }
 
@@ -185,10 +213,8 @@ static int on_slow(void *context, void *data, size_t size)
  */
 int view_slow(struct sources *s, const struct options *o)
 {
-	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.slow_faults), on_slow,
-						    NULL, NULL);
-	struct timespec begin, now;
-	double seconds = 0;
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_slow, s,
+						    NULL);
 	struct counts c;
 
 	if (!ring || counts_init(&c, s)) {
@@ -197,12 +223,9 @@ int view_slow(struct sources *s, const struct options *o)
 	}
 	print_slow_head(stdout);
 	fflush(stdout);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	while (!ended && (!o->count || seconds < o->interval * o->count)) {
+	while (!ended && (!o->count || counts_age(&c) < o->interval * o->count)) {
 		ring_buffer__poll(ring, 100);
 		fflush(stdout);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		seconds = now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9;
 	}
 	ring_buffer__consume(ring);
 	counts_read(&c, s);

@@ -27,6 +27,7 @@ struct super_block {
 
 struct inode {
 	unsigned long i_ino;
+	long long i_size;
 	struct super_block *i_sb;
 } OF_KERNEL;
 
@@ -39,6 +40,7 @@ struct qstr {
 } OF_KERNEL;
 
 struct dentry {
+	struct dentry *d_parent;
 	struct qstr d_name;
 } OF_KERNEL;
 

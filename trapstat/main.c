@@ -3,13 +3,17 @@
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "print.h"
+#include "sinks.h"
+#include "symbols.h"
 #include "views.h"
 
 #define CAP_SYS_ADMIN	21
@@ -17,17 +21,25 @@
 #define CAP_BPF		39
 
 static const char usage[] =
-	"usage: trapstat [OPTIONS] [INTERVAL [COUNT]]         traps per second\n"
-	"       trapstat [OPTIONS] faults [INTERVAL [COUNT]]  page faults of each process\n"
-	"       trapstat [OPTIONS] -- COMMAND [ARGS]          a command and its children\n"
-	"       trapstat --capabilities                       what this kernel can tell\n"
-	"  -p, --pid PID        of this process alone    -C, --per-cpu    a column for each CPU\n"
-	"  -c, --comm NAME      of this name alone       faults by:  -t, --thread\n"
-	"      --vector VECTOR  as in '#GP' or 13            -g, --cgroup   -f, --file\n"
-	"      --outcome NAME   as in major                  -n, --rows N (20; 0: all)\n"
-	"      --source NAME    of page faults, at best: event, record, fentry, kprobe, none\n"
-	"  -u, --user           of user mode alone           --slower TIME  each, as in 1ms\n"
-	"  -k, --kernel         of kernel mode alone     -v, --verbose  -h, --help  --version\n";
+	"usage: trapstat [OPTIONS] [INTERVAL [COUNT]]           traps per second\n"
+	"       trapstat [OPTIONS] faults [INTERVAL [COUNT]]    page faults of each process\n"
+	"       trapstat [OPTIONS] -- COMMAND [ARGS]            a command and its children\n"
+	"       trapstat [OPTIONS] record -o FILE [SECONDS | -- COMMAND [ARGS]]\n"
+	"                                                       each event: .json, .html, .csv\n"
+	"       trapstat report FILE.json [-o FILE.html]        the page of such a record\n"
+	"       trapstat [OPTIONS] export [-o FILE] [INTERVAL [COUNT]]   OpenMetrics text\n"
+	"       trapstat --capabilities                         what this kernel can tell\n"
+	"of these alone:                                   faults by:\n"
+	"  -p, --pid PID        process                     -t, --by-thread\n"
+	"  -c, --comm NAME      name of the task            -g, --by-cgroup\n"
+	"      --cgroup PATH    control group               -f, --by-file\n"
+	"      --vector NAME    as in '#GP', 13 or UMIP     -n, --rows N (20; 0: all)\n"
+	"      --outcome NAME   as in major                     --slower TIME   each, as in 1ms\n"
+	"  -u, --user           user mode               -C, --per-cpu   a column for each CPU\n"
+	"  -k, --kernel         kernel mode             -v, --verbose  -h, --help  --version\n"
+	"      --source NAME    of page faults, at best: event, record, fentry, kprobe, none\n";
+
+enum view { TRAPS, FAULTS, RECORD, EXPORT, REPORT };
 
 __volatile__ sig_atomic_t ended;
 
@@ -83,7 +95,7 @@ static unsigned int to_vector(const char *text)
 {
 	const char *name = text + (*text == '#');
 
-	for (unsigned int i = 0; i < ROWS; i++)
+	for (unsigned int i = 0; i < ROW_SIGNAL; i++)
 		if (row_names[i] && !strcasecmp(name, row_names[i] + (row_names[i][0] == '#')))
 			return i;
 	if (!isdigit((unsigned char)*text) || strlen(text) > 2 || atoi(text) >= ROW_NMI)
@@ -142,6 +154,22 @@ out:
 		fclose(f);
 }
 
+/* Linux has the control groups of version 2 alone for this */
+static int to_cgroup(const char *text)
+{
+	char path[4096];
+	struct statfs fs;
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", i ? "" : "/sys/fs/cgroup", text);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
+			return fd;
+	}
+	die("%s: no control group of version 2: see the folders below /sys/fs/cgroup", text);
+}
+
 static void set_by(struct options *o, enum by by)
 {
 	if (o->config.by)
@@ -149,29 +177,149 @@ static void set_by(struct options *o, enum by by)
 	o->config.by = by;
 }
 
-enum { CAPABILITIES = 256, VECTOR, OUTCOME, SLOWER, SOURCE, VERSION };
+enum { CAPABILITIES = 256, CGROUP, VECTOR, OUTCOME, SLOWER, SOURCE, VERSION };
 
-int main(int argc, char **argv)
+static bool capabilities;
+
+static void read_options(struct options *o, int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "by-cgroup", no_argument, NULL, 'g' },
+		{ "by-file", no_argument, NULL, 'f' },
+		{ "by-thread", no_argument, NULL, 't' },
 		{ "capabilities", no_argument, NULL, CAPABILITIES },
-		{ "cgroup", no_argument, NULL, 'g' },
+		{ "cgroup", required_argument, NULL, CGROUP },
 		{ "comm", required_argument, NULL, 'c' },
-		{ "file", no_argument, NULL, 'f' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "kernel", no_argument, NULL, 'k' },
 		{ "outcome", required_argument, NULL, OUTCOME },
+		{ "output", required_argument, NULL, 'o' },
 		{ "per-cpu", no_argument, NULL, 'C' },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "rows", required_argument, NULL, 'n' },
 		{ "slower", required_argument, NULL, SLOWER },
 		{ "source", required_argument, NULL, SOURCE },
-		{ "thread", no_argument, NULL, 't' },
 		{ "user", no_argument, NULL, 'u' },
 		{ "vector", required_argument, NULL, VECTOR },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, VERSION },
 		{}
+	};
+	int c;
+
+	/* After "faults" and the like, options may follow */
+	while ((c = getopt_long(argc, argv, "c:Cfghkn:o:p:tuv", options, NULL)) != -1) {
+		switch (c) {
+		case CAPABILITIES:
+			capabilities = true;
+			o->config.follow = 1;
+			break;
+		case CGROUP:
+			o->config.cgroup = to_cgroup(optarg);
+			break;
+		case 'C':
+			o->per_cpu = true;
+			break;
+		case 'c':
+			if (!*optarg || strlen(optarg) >= COMM)
+				die("%s: no name of a task, which has 1 to 15 bytes", optarg);
+			memcpy(o->config.comm, optarg, strlen(optarg));
+			break;
+		case 'f':
+			set_by(o, BY_FILE);
+			break;
+		case 'g':
+			set_by(o, BY_CGROUP);
+			break;
+		case 't':
+			set_by(o, BY_THREAD);
+			break;
+		case 'k':
+			o->config.mode = MODE_KERNEL;
+			break;
+		case 'u':
+			o->config.mode = MODE_USER;
+			break;
+		case 'n':
+			o->rows = number(optarg, 0, "number of rows");
+			break;
+		case 'o':
+			o->file = optarg;
+			break;
+		case 'p':
+			o->config.pid = number(optarg, 1, "PID");
+			break;
+		case VECTOR:
+			o->config.vector = to_vector(optarg);
+			break;
+		case OUTCOME:
+			o->config.outcome = to_outcome(optarg);
+			break;
+		case SLOWER:
+			o->config.slower = to_duration(optarg);
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case SOURCE:
+			o->config.best = to_source(optarg);
+			break;
+		case VERSION:
+			puts("trapstat 0.2");
+			exit(0);
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		default:
+			fputs(usage, stderr);
+			exit(2);
+		}
+	}
+}
+
+/* "trapstat report FILE.json": no kernel has a part in it */
+static int report(const struct options *o, char **words)
+{
+	const char *suffix = words[0] ? strrchr(words[0], '.') : NULL;
+	char page[4096];
+
+	if (!suffix || strcmp(suffix, ".json") || words[1])
+		die("report takes the name of a record, FILE.json");
+	if (o->file && sink_of(o->file) != &page_sink)
+		die("%s: a page has a name that ends in .html", o->file);
+	snprintf(page, sizeof(page), "%.*s.html", (int)(suffix - words[0]), words[0]);
+	return view_report(words[0], o->file ? o->file : page);
+}
+
+static void check_options(const struct options *o, enum view view)
+{
+	const struct config *c = &o->config;
+
+	if (view == FAULTS && c->vector != ANY)
+		die("--vector is not for \"trapstat faults\"");
+	if (view != FAULTS && (c->by || c->slower))
+		die("-t, -g, -f and --slower are for \"trapstat faults\"");
+	if (view == TRAPS && !o->command && c->outcome != ANY)
+		die("--outcome is for \"trapstat faults\", record, export and a command");
+	if (o->command && c->pid)
+		die("-p is not for a command");
+	if (o->command && (view == FAULTS || view == EXPORT))
+		die("a command is for \"trapstat -- COMMAND\" and for record");
+	if (o->per_cpu && (view != TRAPS || o->command))
+		die("-C is for \"trapstat [INTERVAL [COUNT]]\"");
+	if (view == RECORD && !o->file)
+		die("record: where to? -o FILE.json, FILE.html or FILE.csv");
+	if (view == RECORD && !sink_of(o->file))
+		die("%s: the name ends in none of .json, .html and .csv", o->file);
+	if (view != RECORD && view != EXPORT && o->file)
+		die("-o is for record, report and export");
+}
+
+int main(int argc, char **argv)
+{
+	static const char * const names[] = { "", "faults", "record", "export", "report" };
+	static int (* const views[])(struct sources *, const struct options *) = {
+		view_traps, view_faults, view_record, view_export,
 	};
 	struct options o = {
 		.interval = 1,
@@ -179,101 +327,40 @@ int main(int argc, char **argv)
 		.config = { .vector = ANY, .outcome = ANY, .mode = ANY },
 	};
 	struct sigaction action = { .sa_handler = end };
-	int (*view)(struct sources *, const struct options *) = view_traps;
-	bool capabilities = false, faults;
+	enum view view = TRAPS;
 	struct sources s;
-	int c, status;
+	int status;
 
-	/* After "faults", options may follow */
-	while ((c = getopt_long(argc, argv, "c:Cfghkn:p:tuv", options, NULL)) != -1) {
-		switch (c) {
-		case CAPABILITIES:
-			capabilities = true;
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--")) {
+			o.command = argv + i + 1;
 			o.config.follow = 1;
-			break;
-		case 'C':
-			o.per_cpu = true;
-			break;
-		case 'c':
-			if (!*optarg || strlen(optarg) >= COMM)
-				die("%s: no name of a task, which has 1 to 15 bytes", optarg);
-			memcpy(o.config.comm, optarg, strlen(optarg));
-			break;
-		case 'f':
-			set_by(&o, BY_FILE);
-			break;
-		case 'g':
-			set_by(&o, BY_CGROUP);
-			break;
-		case 't':
-			set_by(&o, BY_THREAD);
-			break;
-		case 'k':
-			o.config.mode = MODE_KERNEL;
-			break;
-		case 'u':
-			o.config.mode = MODE_USER;
-			break;
-		case 'n':
-			o.rows = number(optarg, 0, "number of rows");
-			break;
-		case 'p':
-			o.config.pid = number(optarg, 1, "PID");
-			break;
-		case VECTOR:
-			o.config.vector = to_vector(optarg);
-			break;
-		case OUTCOME:
-			o.config.outcome = to_outcome(optarg);
-			break;
-		case SLOWER:
-			o.config.slower = to_duration(optarg);
-			break;
-		case 'v':
-			o.verbose = true;
-			break;
-		case SOURCE:
-			o.config.best = to_source(optarg);
-			break;
-		case VERSION:
-			puts("trapstat 0.1");
-			return 0;
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		default:
-			fputs(usage, stderr);
-			return 2;
+			argv[i] = NULL;
+			argc = i;
 		}
 	}
-	if (optind < argc && !strcmp(argv[optind - 1], "--")) {
-		o.command = argv + optind;
-		o.config.follow = 1;
-		view = view_command;
-	}
-	faults = !o.command && optind < argc && !strcmp(argv[optind], "faults");
-	optind += faults;
-	if (!o.command && optind < argc)
+	read_options(&o, argc, argv);
+	for (enum view v = FAULTS; v <= REPORT && optind < argc; v++)
+		if (!strcmp(argv[optind], names[v]))
+			view = v;
+	optind += view != TRAPS;
+	if (view == REPORT)
+		return report(&o, argv + optind);
+	if (o.command && !*o.command)
+		die("there is no command after --");
+	if (!o.command && optind < argc) {
 		o.interval = to_seconds(argv[optind++]);
-	if (!o.command && optind < argc)
-		o.count = number(argv[optind++], 1, "number of intervals");
-	if (!o.command && optind < argc)
-		die("%s: too many arguments (a command comes after --)", argv[optind]);
-	if (faults && o.config.vector != ANY)
-		die("--vector is not for \"trapstat faults\"");
-	if (faults) {
-		view = o.config.slower ? view_slow : view_faults;
-		if (!o.config.by)
-			o.config.by = BY_PROCESS;
-	} else if (o.config.by || o.config.slower) {
-		die("-t, -g, -f and --slower are for \"trapstat faults\"");
+		if (view == RECORD)
+			o.count = 1;
+		else if (optind < argc)
+			o.count = number(argv[optind++], 1, "number of intervals");
 	}
-	if (view == view_traps && o.config.outcome != ANY)
-		die("--outcome is for \"trapstat faults\" and for a command");
-	if (o.command && o.config.pid)
-		die("-p is not for a command");
-	if (o.per_cpu && (faults || o.command))
-		die("-C is for \"trapstat [INTERVAL [COUNT]]\"");
+	if (optind < argc)
+		die("%s: too many arguments (a command comes after --)", argv[optind]);
+	check_options(&o, view);
+	if (view == FAULTS && !o.config.by)
+		o.config.by = BY_PROCESS;
+	o.config.record = view == RECORD;
 	if (o.config.pid)
 		check_pid(o.config.pid);
 	check_rights();
@@ -282,7 +369,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	if (sources_open(&s, &o.config, faults ? 16384 : 1024, o.verbose))
+	if (sources_open(&s, &o.config, view == FAULTS ? 16384 : 1024, o.verbose))
 		return 1;
 	if (capabilities) {
 		sources_print(&s);
@@ -290,9 +377,14 @@ int main(int argc, char **argv)
 	} else if (o.config.slower && !knows_ends(&s)) {
 		fputs("trapstat: no source here has the duration of a fault\n", stderr);
 		status = 1;
+	} else if (o.config.slower) {
+		status = view_slow(&s, &o);
+	} else if (o.command && view == TRAPS) {
+		status = view_command(&s, &o);
 	} else {
-		status = view(&s, &o);
+		status = views[view](&s, &o);
 	}
+	symbols_free();
 	sources_close(&s);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "print.h"
+#include "symbols.h"
 
 const char * const row_names[ROWS] = {
 	[0] = "#DE", [1] = "#DB", [2] = "NMI", [3] = "#BP", [4] = "#OF", [5] = "#BR",
@@ -13,6 +14,8 @@ const char * const row_names[ROWS] = {
 	[12] = "#SS", [13] = "#GP", [ROW_PF] = "#PF", [15] = "SPURIOUS", [16] = "#MF",
 	[17] = "#AC", [18] = "#MC", [19] = "#XM", [20] = "#VE", [21] = "#CP", [29] = "#VC",
 	[32] = "IRET", [ROW_NMI] = "NMI-HANDLER", [ROW_MCE] = "MCE-RECORD",
+	[ROW_SPLIT_LOCK] = "SPLIT-LOCK", [ROW_BUS_LOCK] = "BUS-LOCK", [ROW_UMIP] = "UMIP",
+	[ROW_SIGNAL] = "SIGNAL",
 };
 
 const char * const outcome_names[OUTCOMES] = {
@@ -21,6 +24,49 @@ const char * const outcome_names[OUTCOMES] = {
 };
 
 const char * const mode_names[MODES] = { "kernel", "user", "noregs" };
+
+const char * const signal_names[SIGNALS] = {
+	"SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE", "SIGSEGV",
+};
+
+const int signal_numbers[SIGNALS] = SIGNAL_NUMBERS;
+
+/**
+ * row_name - The name of a trap
+ * @row:	enum row
+ */
+struct text row_name(int row)
+{
+	struct text t;
+
+	if (row_names[row])
+		snprintf(t.text, sizeof(t.text), "%s", row_names[row]);
+	else
+		snprintf(t.text, sizeof(t.text), "vector %d", row);
+	return t;
+}
+
+/**
+ * knows_time - Whether the time in a trap is known
+ * @s:		the sources
+ * @row:	enum row
+ */
+bool knows_time(const struct sources *s, int row)
+{
+	return row == ROW_PF ? knows_ends(s) : row == ROW_NMI || (row != ROW_MCE && s->times);
+}
+
+/**
+ * lower - Copy a name in small letters
+ * @to:		where to, with room for it
+ * @from:	the name
+ */
+void lower(char *to, const char *from)
+{
+	while (*from)
+		*to++ = tolower((unsigned char)*from++);
+	*to = '\0';
+}
 
 /**
  * text_ns - A duration, with three digits
@@ -80,6 +126,52 @@ struct text text_flags(unsigned int outcome, unsigned int flags)
 }
 
 /**
+ * text_plain - A name without characters that a terminal obeys
+ * @name:	the name, which may have any characters
+ * @size:	how many it has at most
+ */
+struct text text_plain(const char *name, size_t size)
+{
+	struct text t = { "" };
+
+	for (size_t i = 0; i < size && i < sizeof(t.text) - 1 && name[i]; i++)
+		t.text[i] = isprint((unsigned char)name[i]) ? name[i] : '?';
+	return t;
+}
+
+/**
+ * text_place - A mapping, and the offset in it
+ * @place:	the place; "-" if it is not known
+ */
+struct text text_place(const struct place *place)
+{
+	struct text t = { "-" };
+
+	if (place->name[0])
+		snprintf(t.text, sizeof(t.text), "%s+%#llx", text_plain(place->name, NAME).text,
+			 place->offset);
+	return t;
+}
+
+/**
+ * text_code - The instruction of an event: the function, or the place
+ * @event:	the event
+ * @s:		the sources
+ */
+struct long_text text_code(const struct event *event, const struct sources *s)
+{
+	const struct symbol *symbol = symbol_of(event, s);
+	struct long_text t;
+
+	if (symbol && symbol->source[0])
+		snprintf(t.text, sizeof(t.text), "%s (%s)", symbol->function, symbol->source);
+	else
+		snprintf(t.text, sizeof(t.text), "%s",
+			 symbol ? symbol->function : text_place(&event->code).text);
+	return t;
+}
+
+/**
  * print_plain - Print a name without characters that a terminal obeys
  * @out:	where to
  * @width:	how wide it is at least
@@ -105,9 +197,6 @@ void print_plain(FILE *out, int width, const char *name, size_t size)
  */
 void print_signals(FILE *out, const struct counts *c, const struct sources *s)
 {
-	static const char * const names[SIGNALS] = {
-		"SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE", "SIGSEGV",
-	};
 	const char *separator = " ";
 
 	if (is_filtered(s))
@@ -116,7 +205,7 @@ void print_signals(FILE *out, const struct counts *c, const struct sources *s)
 	for (int i = 0; i < SIGNALS * CODES; i++) {
 		if (!c->signal[i])
 			continue;
-		fprintf(out, "%s%s", separator, names[i / CODES]);
+		fprintf(out, "%s%s", separator, signal_names[i / CODES]);
 		if (i % CODES)
 			fprintf(out, " (si_code %d)", i % CODES);
 		fprintf(out, " %llu", c->signal[i]);
@@ -131,32 +220,29 @@ void print_signals(FILE *out, const struct counts *c, const struct sources *s)
  */
 void print_slow_head(FILE *out)
 {
-	fprintf(out, "%8s %-11s %-6s %-14s %18s %18s %7s %-16s %s\n", "DURATION", "OUTCOME",
-		"MODE", "MEMORY", "ADDRESS", "IP", "TID", "COMM", "MAPPING");
+	fprintf(out, "%8s %-11s %-6s %-14s %18s %18s %7s %-16s %-28s %s\n", "DURATION", "OUTCOME",
+		"MODE", "MEMORY", "ADDRESS", "IP", "TID", "COMM", "MAPPING", "INSTRUCTION");
 }
 
 /**
  * print_slow - A line of that table
  * @out:	where to
- * @slow:	the fault
+ * @event:	the fault
+ * @s:		the sources
  */
-void print_slow(FILE *out, const struct slow *slow)
+void print_slow(FILE *out, const struct event *event, const struct sources *s)
 {
-	const struct place *place = &slow->place;
-
-	fprintf(out, "%8s %-11s %-6s %-14s %#18llx ", text_ns(slow->ns).text,
-		outcome_names[slow->outcome < OUTCOMES ? slow->outcome : BEGUN],
-		mode_names[slow->mode], text_flags(slow->outcome, slow->flags).text, slow->address);
-	if (slow->ip)
-		fprintf(out, "%#18llx", slow->ip);
+	fprintf(out, "%8s %-11s %-6s %-14s %#18llx ", text_ns(event->ns).text,
+		outcome_names[event->outcome < OUTCOMES ? event->outcome : BEGUN],
+		mode_names[event->mode], text_flags(event->outcome, event->flags).text,
+		event->address);
+	if (event->ip)
+		fprintf(out, "%#18llx", event->ip);
 	else
 		fprintf(out, "%18s", "-");
-	fprintf(out, " %7u ", slow->tid);
-	print_plain(out, 17, slow->comm, COMM);
-	print_plain(out, 0, place->name, NAME);
-	if (place->name[0])
-		fprintf(out, "+0x%llx", place->offset);
-	fputc('\n', out);
+	fprintf(out, " %7u ", event->tid);
+	print_plain(out, 17, event->comm, COMM);
+	fprintf(out, "%-28s %s\n", text_place(&event->place).text, text_code(event, s).text);
 }
 
 /**
@@ -172,7 +258,7 @@ void print_slowest(FILE *out, const struct counts *c, const struct sources *s)
 	fputs("\nthe slowest:\n", out);
 	print_slow_head(out);
 	for (int i = 0; i < c->slows; i++)
-		print_slow(out, &c->slow[i]);
+		print_slow(out, &c->slow[i], s);
 }
 
 /**
@@ -183,7 +269,7 @@ void print_slowest(FILE *out, const struct counts *c, const struct sources *s)
 void print_lost(FILE *out, const struct counts *c)
 {
 	static const char * const names[LOSTS] = {
-		"faults", "times of traps", "slow faults", "children", "calls",
+		"faults", "times of traps", "events", "children", "calls",
 	};
 	unsigned long long n = 0;
 

@@ -56,18 +56,18 @@ static bool find_fields(struct config *config, bool faults)
 		const char *event, *name;
 		int of, at;
 	} fields[] = {
-		{ "sched/sched_process_fork", "child_pid", 0, AT_PID },
-		{ "sched/sched_process_free", "pid", 1, AT_PID },
-		{ "pagefault/pagefault_exit", "duration", 0, AT_DURATION },
-		{ "pagefault/pagefault_exit", "address", 0, AT_ADDRESS },
-		{ "pagefault/pagefault_exit", "ip", 0, AT_IP },
-		{ "pagefault/pagefault_exit", "outcome", 0, AT_OUTCOME },
-		{ "pagefault/pagefault_exit", "flags", 0, AT_FLAGS },
-		{ "pagefault/pagefault_exit", "user_mode", 0, AT_MODE },
-		{ "pagefault/pagefault_noregs", "duration", 1, AT_DURATION },
-		{ "pagefault/pagefault_noregs", "address", 1, AT_ADDRESS },
-		{ "pagefault/pagefault_noregs", "outcome", 1, AT_OUTCOME },
-		{ "pagefault/pagefault_noregs", "flags", 1, AT_FLAGS },
+		{ "sched/sched_process_fork", "child_pid", 0, FIELD_PID },
+		{ "sched/sched_process_free", "pid", 1, FIELD_PID },
+		{ "pagefault/pagefault_exit", "duration", 0, FIELD_DURATION },
+		{ "pagefault/pagefault_exit", "address", 0, FIELD_ADDRESS },
+		{ "pagefault/pagefault_exit", "ip", 0, FIELD_IP },
+		{ "pagefault/pagefault_exit", "outcome", 0, FIELD_OUTCOME },
+		{ "pagefault/pagefault_exit", "flags", 0, FIELD_FLAGS },
+		{ "pagefault/pagefault_exit", "user_mode", 0, FIELD_MODE },
+		{ "pagefault/pagefault_noregs", "duration", 1, FIELD_DURATION },
+		{ "pagefault/pagefault_noregs", "address", 1, FIELD_ADDRESS },
+		{ "pagefault/pagefault_noregs", "outcome", 1, FIELD_OUTCOME },
+		{ "pagefault/pagefault_noregs", "flags", 1, FIELD_FLAGS },
 	};
 	int from = faults ? 2 : 0, to = faults ? 12 : 2, offset;
 
@@ -191,6 +191,7 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys,
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options);
 	struct bpf_program *program;
+	unsigned int zero = 0;
 	bool wanted;
 	int error;
 
@@ -223,9 +224,15 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys,
 			wanted = true;
 		bpf_program__set_autoload(program, wanted);
 	}
+	if (config->record)
+		bpf_map__set_max_entries(s->bpf->maps.events, 1 << 24);
+	bpf_map__set_autocreate(s->bpf->maps.cgroups, config->cgroup > 0);
 	bpf_map__set_max_entries(s->bpf->maps.faults_0, keys);
 	bpf_map__set_max_entries(s->bpf->maps.faults_1, keys);
 	error = trapstat_bpf__load(s->bpf);
+	if (!error && config->cgroup &&
+	    bpf_map_update_elem(bpf_map__fd(s->bpf->maps.cgroups), &zero, &config->cgroup, 0))
+		error = -errno;
 	if (!error && !attach_all(s, config->follow))
 		error = -errno;
 	/* Only now is it known whether something counts the begins */

@@ -9,11 +9,6 @@
 #include "print.h"
 #include "views.h"
 
-static bool knows_time(const struct sources *s, int row)
-{
-	return row == ROW_PF ? knows_ends(s) : row == ROW_NMI || (row != ROW_MCE && s->times);
-}
-
 static void print_rate(FILE *out, bool known, unsigned long long n, double seconds)
 {
 	if (!known)
@@ -51,12 +46,9 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 		kernel = counts_trap(c, row, MODE_KERNEL, -1);
 		if (!user.count && !kernel.count && (row != ROW_PF || vector != ANY))
 			continue;
-		if (row_names[row])
-			fprintf(out, "%-11s", row_names[row]);
-		else
-			fprintf(out, "vector %-4d", row);
+		fprintf(out, "%-11s", row_name(row).text);
 		known = row != ROW_PF || s->begins || knows_ends(s);
-		print_rate(out, known && row < ROW_NMI && mode != MODE_KERNEL, user.count, seconds);
+		print_rate(out, known && row != ROW_NMI && row != ROW_MCE && mode != MODE_KERNEL, user.count, seconds);
 		print_rate(out, known && mode != MODE_USER, kernel.count, seconds);
 		if (knows_time(s, row))
 			fprintf(out, " %7.2f%%", (user.ns + kernel.ns) / all);

@@ -12,18 +12,24 @@
 
 #include "kernel.h"
 #include "trapstat.h"
+#include "rows.h"
 #include "counts.bpf.h"
 
 SEC("raw_tp/trap_entry")
 int trap_entry(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 vector = ctx->args[1], mode = mode_of((void *)ctx->args[0]);
-	__u64 key = trap_key(vector, mode), now = bpf_ktime_get_ns();
+	const struct pt_regs *regs = (void *)ctx->args[0];
+	__u32 vector = ctx->args[1], mode = mode_of(regs);
+	__u64 key = trap_key(vector, mode);
+	struct begin begin = {};
 
 	if (!is_wanted())
 		return 0;
-	count_trap(vector, mode, 1, 0);
-	if (bpf_map_update_elem(&begun, &key, &now, BPF_ANY))
+	begin.row = row_of(regs, vector, mode, ctx->args[2]);
+	count_trap(begin.row, mode, 1, 0);
+	bpf_probe_read_kernel(&begin.ip, sizeof(begin.ip), &regs->rip);
+	begin.start = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&begun, &key, &begin, BPF_ANY))
 		lose(LOST_TIMES);
 	return 0;
 }
@@ -33,12 +39,18 @@ int trap_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 vector = ctx->args[1], mode = mode_of((void *)ctx->args[0]);
 	__u64 key = trap_key(vector, mode), now = bpf_ktime_get_ns();
-	__u64 *start = bpf_map_lookup_elem(&begun, &key);
+	struct begin *begin = bpf_map_lookup_elem(&begun, &key);
+	struct fault trap = { .address = ctx->args[2], .mode = mode };
 
-	if (!start)
+	if (!begin)
 		return 0;
-	count_trap(vector, mode, 0, now - *start);
+	trap.row = begin->row;
+	trap.ip = begin->ip;
+	trap.ns = now - begin->start;
 	bpf_map_delete_elem(&begun, &key);
+	count_trap(trap.row, mode, 0, trap.ns);
+	if (config.record && is_wanted_trap(trap.row, mode))
+		send_event(&trap);
 	return 0;
 }
 
@@ -65,6 +77,7 @@ SEC("raw_tp/signal_generate")
 int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 key, number = ctx->args[0];
+	struct fault event = { .row = ROW_SIGNAL, .mode = MODE_NONE, .signal = number };
 	int info[3] = {};
 	__u64 *n;
 
@@ -82,10 +95,13 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 		info[2] = 128;
 	if (info[2] <= 0)
 		return 0;
-	key = key * CODES + (info[2] < CODES ? info[2] : 0);
+	event.si_code = info[2] < CODES ? info[2] : 0;
+	key = key * CODES + event.si_code;
 	n = bpf_map_lookup_elem(&signals, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
+	if (config.record && config.vector == ANY && config.outcome == ANY && config.mode == ANY)
+		send_event(&event);
 	return 0;
 }
 
@@ -160,10 +176,10 @@ int BPF_PROG(pagefault_noregs, const struct pagefault *pf)
 
 static __always_inline void read_record(struct fault *f, void *ctx, int event)
 {
-	READ(f->ns, ctx, event, AT_DURATION);
-	READ(f->address, ctx, event, AT_ADDRESS);
-	READ(f->outcome, ctx, event, AT_OUTCOME);
-	READ(f->flags, ctx, event, AT_FLAGS);
+	READ(f->ns, ctx, event, FIELD_DURATION);
+	READ(f->address, ctx, event, FIELD_ADDRESS);
+	READ(f->outcome, ctx, event, FIELD_OUTCOME);
+	READ(f->flags, ctx, event, FIELD_FLAGS);
 }
 
 SEC("tp/pagefault/pagefault_exit")
@@ -174,8 +190,8 @@ int exit_record(void *ctx)
 	if (!is_wanted())
 		return 0;
 	read_record(&f, ctx, 0);
-	READ(f.ip, ctx, 0, AT_IP);
-	READ(f.mode, ctx, 0, AT_MODE);
+	READ(f.ip, ctx, 0, FIELD_IP);
+	READ(f.mode, ctx, 0, FIELD_MODE);
 	return fault_ended(&f);
 }
 
@@ -201,24 +217,15 @@ static __always_inline __u32 kind_of(const void *ops, const struct file *file, _
 	return magic == TMPFS_MAGIC ? SHMEM : magic == HUGETLBFS_MAGIC ? HUGETLB : FILE_;
 }
 
-static __always_inline void note_file(struct call *call, struct vm_area_struct *vma)
+static __always_inline void call_file(struct call *call, struct vm_area_struct *vma)
 {
 	struct file *file = BPF_CORE_READ(vma, vm_file);
 	struct file_key key = {};
-	struct place place = {};
 
-	call->ino = 0;
-	call->dev = 0;
-	if (!file)
-		return;
-	call->ino = BPF_CORE_READ(file, f_inode, i_ino);
-	call->dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-	key.ino = call->ino;
-	key.dev = call->dev;
-	if (!bpf_map_lookup_elem(&files, &key)) {
-		place_of(vma, &place, call->address);
-		bpf_map_update_elem(&files, &key, &place, BPF_ANY);
-	}
+	if (file)
+		key = note_file(file);
+	call->ino = key.ino;
+	call->dev = key.dev;
 }
 
 static __always_inline void call_ended(const struct call *call, __u32 outcome)
@@ -276,7 +283,7 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	call->ip = ip;
 	call->flags = kind;
 	if (config.by == BY_FILE)
-		note_file(call, vma);
+		call_file(call, vma);
 	call->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -381,7 +388,7 @@ int fork_record(void *ctx)
 {
 	__u32 child = 0;
 
-	READ(child, ctx, 0, AT_PID);
+	READ(child, ctx, 0, FIELD_PID);
 	return forked(child);
 }
 
@@ -400,7 +407,7 @@ int free_record(void *ctx)
 {
 	__u32 tid = 0;
 
-	READ(tid, ctx, 1, AT_PID);
+	READ(tid, ctx, 1, FIELD_PID);
 	bpf_map_delete_elem(&followed, &tid);
 	return 0;
 }

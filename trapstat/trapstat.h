@@ -8,6 +8,10 @@ enum row {
 	ROW_PF		= 14,
 	ROW_NMI		= 33,	/* calls of handlers that took an NMI for theirs */
 	ROW_MCE,		/* records of machine checks */
+	ROW_SPLIT_LOCK,		/* #AC that is no check of alignment */
+	ROW_BUS_LOCK,		/* #DB with that bit in DR6 */
+	ROW_UMIP,		/* #GP of an instruction that UMIP forbids */
+	ROW_SIGNAL,		/* in records alone: a signal of a trap */
 	ROWS,
 };
 
@@ -45,14 +49,14 @@ enum { SIGNALS = 5, CODES = 16 };
 enum lost {
 	LOST_FAULTS,		/* more kinds of faults or processes than the map has room for */
 	LOST_TIMES,		/* begun, and no room to note when */
-	LOST_SLOW,		/* slow faults not shown */
+	LOST_EVENTS,		/* no room to send a slow fault, or what is recorded */
 	LOST_TASKS,		/* children not followed */
 	LOST_CALLS,		/* programs not run, while they ran for another task */
 	LOSTS,
 };
 
 /* A power of two has four buckets; the last ends at 68 s */
-enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16 };
+enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16, PARTS = 8 };
 
 struct trap_sum {
 	unsigned long long count, ns;
@@ -71,30 +75,43 @@ struct fault_sum {
 	char name[NAME];		/* comm, or name of the file */
 };
 
-/* Where a fault was; name is "" if that is not known */
+struct file_key {
+	unsigned long long ino, dev;
+};
+
+/* A file's name and those of the folders that it is in, up to the root of its file system */
+struct file_path {
+	unsigned long long size;	/* of the file */
+	char part[PARTS][64];
+};
+
+/* A mapping, and where in it; name is "" if that is not known */
 struct place {
-	unsigned long long ino, offset;
-	unsigned int dev;
+	struct file_key file;
+	unsigned long long offset;
 	char name[NAME];
 };
 
-struct slow {
-	unsigned long long ns, address, ip;
-	struct place place;
+/* A page fault, a trap or a signal of one */
+struct event {
+	unsigned long long end, ns;	/* end: of CLOCK_MONOTONIC; ns: 0 if not known */
+	unsigned long long address, ip;	/* address: of a trap, its error code */
+	struct place place, code;	/* of address, and of ip */
 	unsigned int pid, tid;
-	unsigned char outcome, mode;
 	unsigned short flags;
+	unsigned char row, outcome, mode;
+	unsigned char signal, si_code;
 	char comm[COMM];
 };
 
 /* The slowest faults of a CPU */
 struct slowest {
 	unsigned int busy, least;	/* least: the quickest of them */
-	struct slow fault[SLOWEST];
+	struct event fault[SLOWEST];
 };
 
 /* Of a field of a record, from the "format" of its event */
-enum { AT_DURATION, AT_ADDRESS, AT_IP, AT_OUTCOME, AT_FLAGS, AT_MODE, AT_PID, FIELDS };
+enum { FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_MODE, FIELD_PID, FIELDS };
 
 #define ANY	255
 
@@ -102,10 +119,12 @@ struct config {
 	enum by by;
 	unsigned int best;		/* enum ends: do not look for a better source */
 	unsigned int pid;		/* 0: all */
+	int cgroup;			/* open: tasks in it and below alone; 0: all */
 	unsigned int vector, outcome, mode;	/* or ANY */
 	unsigned long long slower;	/* ns, 0: none is sent */
 	/* pagefault_exit and sched_process_fork; pagefault_noregs and sched_process_free */
 	unsigned int at[2][FIELDS];
+	unsigned char record;		/* send each event */
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned char has_btf, find_vma;
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */

@@ -3,6 +3,7 @@
 #define VIEWS_H
 
 #include <signal.h>
+#include <sys/resource.h>
 #include "counts.h"
 
 struct options {
@@ -10,6 +11,7 @@ struct options {
 	long count;			/* of intervals, 0: until a signal comes */
 	bool per_cpu, verbose;
 	int rows;			/* of faults, 0: all */
+	const char *file;		/* to write to, or NULL */
 	struct config config;
 	char **command;
 };
@@ -23,6 +25,12 @@ int view_traps(struct sources *s, const struct options *o);
 int view_faults(struct sources *s, const struct options *o);
 int view_slow(struct sources *s, const struct options *o);
 int view_command(struct sources *s, const struct options *o);
+int view_record(struct sources *s, const struct options *o);
+int view_export(struct sources *s, const struct options *o);
+
+int command_start(struct sources *s, char **words);
+bool command_has_ended(int *status, struct rusage *usage);
+void command_wait(int *status, struct rusage *usage);
 
 void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
 		 bool per_cpu);

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trapstat export: counts and latency histograms as OpenMetrics text */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "print.h"
+#include "views.h"
+
+/* Of memory: anon, file, shmem, hugetlb, special, not known */
+enum { MEMORIES = 6 };
+
+static const char * const memory_names[MEMORIES] = {
+	"anon", "file", "shmem", "hugetlb", "special", "unknown",
+};
+
+/* All since the start. Labels have no other values than these, so a series never ends. */
+static struct {
+	struct trap_sum trap[ROWS][2];
+	struct fault_sum fault[OUTCOMES][MODES][MEMORIES];
+	unsigned long long signal[SIGNALS * CODES], lost[LOSTS];
+} all;
+
+static unsigned int memory_of(const struct fault_key *key)
+{
+	for (int i = 0; i < 4; i++)
+		if (key->flags & 1 << i)
+			return i;
+	return key->flags & KIND_UNKNOWN || key->outcome > FAILED ? 5 : 4;
+}
+
+static void add(const struct counts *c)
+{
+	for (int row = 0; row < ROWS; row++) {
+		for (int mode = 0; mode < 2; mode++) {
+			struct trap_sum sum = counts_trap(c, row, mode, -1);
+
+			all.trap[row][mode].count += sum.count;
+			all.trap[row][mode].ns += sum.ns;
+		}
+	}
+	for (size_t i = 0; i < c->faults; i++) {
+		const struct fault_key *key = &c->fault[i].key;
+
+		if (key->outcome < BEGUN && key->mode < MODES)
+			sum_add(&all.fault[key->outcome][key->mode][memory_of(key)],
+				&c->fault[i].sum);
+	}
+	for (int i = 0; i < SIGNALS * CODES; i++)
+		all.signal[i] += c->signal[i];
+	for (int i = 0; i < LOSTS; i++)
+		all.lost[i] += c->lost[i];
+}
+
+static void print_type(FILE *out, const char *name, const char *type, const char *help)
+{
+	fprintf(out, "# TYPE trapstat_%s %s\n# HELP trapstat_%s %s\n", name, type, name, help);
+}
+
+static void print_trap_counts(FILE *out, const struct sources *s)
+{
+	print_type(out, "traps", "counter", "Traps of the CPU, by vector");
+	for (int row = 0; row < ROWS; row++)
+		for (int mode = 0; mode < 2; mode++)
+			if (all.trap[row][mode].count)
+				fprintf(out, "trapstat_traps_total{trap=\"%s\",mode=\"%s\"} %llu\n",
+					row_name(row).text, mode_names[mode],
+					all.trap[row][mode].count);
+	print_type(out, "trap_seconds", "counter", "Time in traps");
+	for (int row = 0; row < ROWS; row++)
+		for (int mode = 0; mode < 2; mode++)
+			if (all.trap[row][mode].count && knows_time(s, row))
+				fprintf(out, "trapstat_trap_seconds_total{trap=\"%s\",mode=\"%s\"} %.9f\n",
+					row_name(row).text, mode_names[mode],
+					all.trap[row][mode].ns / 1e9);
+	if (!s->signals)
+		return;
+	print_type(out, "signals", "counter", "Signals that traps sent, by si_code (0: others)");
+	for (int i = 0; i < SIGNALS * CODES; i++)
+		if (all.signal[i])
+			fprintf(out, "trapstat_signals_total{signal=\"%s\",si_code=\"%d\"} %llu\n",
+				signal_names[i / CODES], i % CODES, all.signal[i]);
+}
+
+/* A quarter of a power of two is too fine for a fleet: every second power, 256 ns to 17 s */
+static void print_histogram(FILE *out, const struct fault_sum *sum, const char *labels)
+{
+	unsigned long long n = 0;
+	int bucket = 0;
+
+	for (int log = 8; log <= 34; log += 2) {
+		for (; bucket < BUCKETS && bucket / 4 + 1 < log; bucket++)
+			n += sum->bucket[bucket];
+		fprintf(out, "trapstat_page_fault_seconds_bucket{%s,le=\"%.9g\"} %llu\n", labels,
+			(1ULL << log) / 1e9, n);
+	}
+	fprintf(out, "trapstat_page_fault_seconds_bucket{%s,le=\"+Inf\"} %llu\n"
+		"trapstat_page_fault_seconds_sum{%s} %.9f\ntrapstat_page_fault_seconds_count{%s} %llu\n",
+		labels, sum->count, labels, sum->ns / 1e9, labels, sum->count);
+}
+
+static void print_faults(FILE *out)
+{
+	char labels[128], outcome[16];
+
+	print_type(out, "page_fault_seconds", "histogram", "Duration of page faults, by outcome");
+	for (int o = 0; o < BEGUN; o++) {
+		for (int i = 0; i < MODES * MEMORIES; i++) {
+			const struct fault_sum *sum = &all.fault[o][i / MEMORIES][i % MEMORIES];
+
+			if (!sum->count)
+				continue;
+			lower(outcome, outcome_names[o]);
+			snprintf(labels, sizeof(labels), "outcome=\"%s\",mode=\"%s\",memory=\"%s\"",
+				 outcome, mode_names[i / MEMORIES], memory_names[i % MEMORIES]);
+			print_histogram(out, sum, labels);
+		}
+	}
+}
+
+static void print_all(FILE *out, const struct sources *s)
+{
+	static const char * const names[LOSTS] = { "faults", "times", "events", "tasks", "calls" };
+
+	print_trap_counts(out, s);
+	if (knows_ends(s))
+		print_faults(out);
+	print_type(out, "lost", "counter", "What was not counted, by what found no room");
+	for (int i = 0; i < LOSTS; i++)
+		fprintf(out, "trapstat_lost_total{what=\"%s\"} %llu\n", names[i], all.lost[i]);
+	fputs("# EOF\n", out);
+}
+
+/* A reader finds the old file or the new one, whole */
+static int replace(const char *path, const struct sources *s)
+{
+	char new[4096];
+	FILE *out;
+
+	if (snprintf(new, sizeof(new), "%s.new.%d", path, getpid()) >= (int)sizeof(new)) {
+		errno = ENAMETOOLONG;
+		goto failed;
+	}
+	out = fopen(new, "w");
+	if (!out)
+		goto failed;
+	print_all(out, s);
+	if (fflush(out) || ferror(out) || fclose(out) || rename(new, path)) {
+		unlink(new);
+		goto failed;
+	}
+	return 0;
+failed:
+	fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
+	return -1;
+}
+
+/**
+ * view_export - Write all counts since the start, an interval after the other
+ * @s:	the sources
+ * @o:	the options; to a file, or to standard output
+ *
+ * Return: the exit status
+ */
+int view_export(struct sources *s, const struct options *o)
+{
+	struct counts c;
+	int status = counts_init(&c, s) ? 1 : 0, failed = 0;
+	long n = 0;
+
+	while (!status && next_interval(o, &n)) {
+		if (counts_read(&c, s)) {
+			status = 1;
+			break;
+		}
+		add(&c);
+		if (o->file) {
+			failed |= replace(o->file, s);	/* there may be room next time */
+		} else {
+			print_all(stdout, s);
+			status = fflush(stdout) ? 1 : 0;
+		}
+	}
+	counts_free(&c);
+	return failed ? 1 : status;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The trace event format of Chrome, which Perfetto reads: an array with an event in each line.
+ * A page fault is a complete slice. What is nested in time is nested in the picture.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <jansson.h>
+
+#include "sinks.h"
+
+#define FORMAT	(JSON_COMPACT | JSON_REAL_PRECISION(15))
+
+static void write_json(FILE *out, json_t *json)
+{
+	if (!json || json_dumpf(json, out, FORMAT))
+		fputs("null", out);
+	json_decref(json);
+}
+
+static void write_event(FILE *out, json_t *json)
+{
+	write_json(out, json);
+	fputs(",\n", out);
+}
+
+static json_t *hex(unsigned long long n)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%#llx", n);
+	return json_string(text);
+}
+
+/* The process and the thread have the name that the last event of each gives them */
+static void write_names(FILE *out, const struct event *event)
+{
+	static struct {
+		unsigned int tid;
+		char comm[COMM];
+	} seen[1024];
+	const char *comm = text_plain(event->comm, COMM).text;
+	char name[COMM];
+	unsigned int i = event->tid % 1024;
+
+	snprintf(name, sizeof(name), "%s", comm);
+	if (seen[i].tid == event->tid && !strcmp(seen[i].comm, name))
+		return;
+	seen[i].tid = event->tid;
+	strcpy(seen[i].comm, name);
+	if (event->pid == event->tid)
+		write_event(out, json_pack("{s:s, s:s, s:i, s:{s:s}}", "ph", "M", "name", "process_name",
+					  "pid", event->pid, "args", "name", name));
+	write_event(out, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", "thread_name",
+				  "pid", event->pid, "tid", event->tid, "args", "name", name));
+}
+
+static void json_begin(FILE *out)
+{
+	fputs("[\n", out);
+}
+
+static void json_add(FILE *out, const struct shown *shown)
+{
+	const struct event *e = &shown->event;
+	char name[40];
+	json_t *args;
+
+	write_names(out, e);
+	snprintf(name, sizeof(name), "%s%s%s", shown->trap, shown->outcome[0] ? " " : "",
+		 shown->outcome);
+	args = json_pack("{s:s, s:s, s:s, s:o, s:s}", "trap", shown->trap, "mode",
+			 mode_names[e->mode], "comm", text_plain(e->comm, COMM).text, "ip",
+			 hex(e->ip), "instruction", shown->code);
+	if (e->row == ROW_PF)
+		json_object_update_new(args, json_pack("{s:s, s:s, s:o, s:s}", "outcome",
+						       shown->outcome, "memory", shown->memory,
+						       "address", hex(e->address), "place",
+						       shown->place));
+	else if (e->row == ROW_SIGNAL)
+		json_object_set_new(args, "si_code", json_integer(e->si_code));
+	else
+		json_object_set_new(args, "error_code", hex(e->address));
+	if (e->ns)
+		write_event(out, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph", "X",
+					  "name", name, "cat", e->row == ROW_PF ? "pagefault" : "trap",
+					  "pid", e->pid, "tid", e->tid, "ts", (e->end - e->ns) / 1e3,
+					  "dur", e->ns / 1e3, "args", args));
+	else
+		write_event(out, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:o}", "ph", "i", "s",
+					  "t", "name", name, "cat",
+					  e->row == ROW_SIGNAL ? "signal" : "trap", "pid", e->pid,
+					  "tid", e->tid, "ts", e->end / 1e3, "args", args));
+}
+
+static void json_end(FILE *out, const struct record_end *end)
+{
+	write_json(out, json_pack("{s:s, s:s, s:i, s:{s:s, s:s, s:s, s:f, s:I, s:I}}", "ph", "M",
+				  "name", "trapstat", "pid", 0, "args", "command", end->command,
+				  "kernel", end->kernel, "source", end->source, "seconds",
+				  end->seconds, "events", (json_int_t)end->events, "lost",
+				  (json_int_t)end->lost));
+	fputs("\n]\n", out);
+}
+
+const struct sink json_sink = { ".json", json_begin, json_add, json_end };
+
+static const char *text_of(json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : "";
+}
+
+static unsigned long long ns_of(json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key)) * 1e3 + 0.5;
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from);
+}
+
+static bool read_event(struct shown *shown, json_t *json)
+{
+	json_t *args = json_object_get(json, "args");
+	struct event *e = &shown->event;
+
+	memset(shown, 0, sizeof(*shown));
+	if (!*text_of(args, "trap"))
+		return false;
+	copy(shown->trap, sizeof(shown->trap), text_of(args, "trap"));
+	copy(shown->outcome, sizeof(shown->outcome), text_of(args, "outcome"));
+	copy(shown->memory, sizeof(shown->memory), text_of(args, "memory"));
+	copy(shown->place, sizeof(shown->place), text_of(args, "place"));
+	copy(shown->code, sizeof(shown->code), text_of(args, "instruction"));
+	copy(e->comm, COMM, text_of(args, "comm"));
+	e->pid = json_integer_value(json_object_get(json, "pid"));
+	e->tid = json_integer_value(json_object_get(json, "tid"));
+	e->ns = ns_of(json, "dur");
+	e->end = ns_of(json, "ts") + e->ns;
+	e->ip = strtoull(text_of(args, "ip"), NULL, 0);
+	e->row = !strcmp(text_of(json, "cat"), "signal") ? ROW_SIGNAL :
+		 *shown->outcome ? ROW_PF : 0;
+	for (e->outcome = 0; e->outcome < OUTCOMES - 1; e->outcome++)
+		if (!strcmp(shown->outcome, outcome_names[e->outcome]))
+			break;
+	return true;
+}
+
+static void read_end(struct record_end *end, json_t *args)
+{
+	copy(end->command, sizeof(end->command), text_of(args, "command"));
+	copy(end->kernel, sizeof(end->kernel), text_of(args, "kernel"));
+	copy(end->source, sizeof(end->source), text_of(args, "source"));
+	end->seconds = json_number_value(json_object_get(args, "seconds"));
+	end->lost = json_integer_value(json_object_get(args, "lost"));
+}
+
+/**
+ * view_report - Make the page of a record
+ * @from:	the record, a file that json_sink has written
+ * @to:		the page
+ *
+ * A record that was cut off has no end. Its last line is left out if it is not whole.
+ *
+ * Return: the exit status
+ */
+int view_report(const char *from, const char *to)
+{
+	struct record_end end = { .command = "?" };
+	FILE *in = fopen(from, "r"), *out;
+	bool whole = false;
+	struct shown shown;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t size;
+	json_t *json;
+
+	if (!in) {
+		fprintf(stderr, "trapstat: %s: %s\n", from, strerror(errno));
+		return 2;
+	}
+	page_sink.begin(NULL);
+	while ((size = getline(&line, &room, in)) > 0) {
+		while (size && strchr(",\n", line[size - 1]))
+			line[--size] = '\0';
+		json = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
+		if (read_event(&shown, json)) {
+			page_sink.add(NULL, &shown);
+			end.events++;
+		} else if (!strcmp(text_of(json, "name"), "trapstat")) {
+			read_end(&end, json_object_get(json, "args"));
+			whole = true;
+		}
+		json_decref(json);
+	}
+	free(line);
+	fclose(in);
+	if (!end.events && !whole) {
+		fprintf(stderr, "trapstat: %s: no record of \"trapstat record -o FILE.json\"\n", from);
+		return 2;
+	}
+	if (!whole)
+		fprintf(stderr, "trapstat: %s: it was cut off after %llu events\n", from, end.events);
+	out = fopen(to, "w");
+	if (out)
+		page_sink.end(out, &end);
+	if (!out || fclose(out)) {
+		fprintf(stderr, "trapstat: %s: %s\n", to, strerror(errno));
+		return 2;
+	}
+	fprintf(stderr, "trapstat: %s: %llu events\n", to, end.events);
+	return 0;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/* trapstat record: each event, into a file */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "sinks.h"
+#include "trapstat.skel.h"
+#include "views.h"
+
+struct recorder {
+	const struct sink *sink;
+	const struct sources *s;
+	FILE *out;
+	long good;			/* the file is whole up to here */
+	int error;			/* errno of the write that failed */
+	unsigned long long events, written;	/* written: those in the file for sure */
+};
+
+/**
+ * sink_of - The format of a file
+ * @path:	its name
+ *
+ * Return: the format, or NULL if there is none for the suffix
+ */
+const struct sink *sink_of(const char *path)
+{
+	const struct sink * const sinks[] = { &json_sink, &csv_sink, &page_sink };
+	const char *suffix = strrchr(path, '.');
+
+	for (int i = 0; i < 3 && suffix; i++)
+		if (!strcmp(suffix, sinks[i]->suffix))
+			return sinks[i];
+	return NULL;
+}
+
+/**
+ * shown_of - An event as text
+ * @shown:	gets it
+ * @event:	the event
+ * @s:		the sources
+ */
+void shown_of(struct shown *shown, const struct event *event, const struct sources *s)
+{
+	bool fault = event->row == ROW_PF;
+	int i;
+
+	memset(shown, 0, sizeof(*shown));
+	shown->event = *event;
+	for (i = 0; i < SIGNALS && event->row == ROW_SIGNAL; i++)
+		if (signal_numbers[i] == event->signal)
+			strcpy(shown->trap, signal_names[i]);
+	if (event->row != ROW_SIGNAL)
+		snprintf(shown->trap, sizeof(shown->trap), "%s", row_name(event->row).text);
+	strcpy(shown->outcome, fault && event->outcome < OUTCOMES ? outcome_names[event->outcome] : "");
+	strcpy(shown->memory, fault ? text_flags(event->outcome, event->flags).text : "");
+	strcpy(shown->place, fault ? text_place(&event->place).text : "-");
+	strcpy(shown->code, text_code(event, s).text);
+}
+
+/* What is in the file now stays */
+static bool flush(struct recorder *r)
+{
+	if (r->error)
+		return false;
+	errno = EIO;		/* for a failure before */
+	if (fflush(r->out) || ferror(r->out)) {
+		r->error = errno;
+		return false;
+	}
+	r->good = ftell(r->out);
+	r->written = r->events;
+	return true;
+}
+
+static int on_event(void *context, void *data, size_t size)
+{
+	struct recorder *r = context;
+	struct shown shown;
+
+	if (size < sizeof(struct event) || r->error)
+		return 0;
+	shown_of(&shown, data, r->s);
+	r->sink->add(r->out, &shown);
+	r->events++;
+	if (r->events % 16 == 0)
+		flush(r);
+	return 0;
+}
+
+static void csv_text(FILE *out, const char *text)
+{
+	fputs(",\"", out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void csv_begin(FILE *out)
+{
+	fputs("end_ns,duration_ns,pid,tid,si_code,address,ip,mode,trap,outcome,memory,comm,place,"
+	      "instruction\n", out);
+}
+
+static void csv_add(FILE *out, const struct shown *shown)
+{
+	const struct event *e = &shown->event;
+
+	fprintf(out, "%llu,%llu,%u,%u,%u,%#llx,%#llx,%s", e->end, e->ns, e->pid, e->tid, e->si_code,
+		e->address, e->ip, mode_names[e->mode]);
+	csv_text(out, shown->trap);
+	csv_text(out, shown->outcome);
+	csv_text(out, shown->memory);
+	csv_text(out, text_plain(e->comm, COMM).text);
+	csv_text(out, shown->place);
+	csv_text(out, shown->code);
+	fputc('\n', out);
+}
+
+static void csv_end(FILE *out, const struct record_end *end)
+{
+	(void)out;
+	(void)end;
+}
+
+const struct sink csv_sink = { ".csv", csv_begin, csv_add, csv_end };
+
+static void fill_end(struct record_end *end, const struct recorder *r, const struct counts *c,
+		     const struct options *o)
+{
+	struct utsname name;
+	size_t n = 0;
+
+	memset(end, 0, sizeof(*end));
+	for (char **word = o->command; word && *word && n < sizeof(end->command); word++)
+		n += snprintf(end->command + n, sizeof(end->command) - n, "%s%s", n ? " " : "",
+			      text_plain(*word, 64).text);
+	if (!uname(&name))
+		snprintf(end->kernel, sizeof(end->kernel), "%s", name.release);
+	strcpy(end->source, source_names[r->s->ends]);
+	end->seconds = c->seconds;
+	end->events = r->events;
+	for (int i = 0; i < LOSTS; i++)
+		end->lost += c->lost[i];
+}
+
+/* The file cannot grow: cut it after the last whole event, which leaves room for the end */
+static void cut_off(struct recorder *r, const char *path)
+{
+	fprintf(stderr, "trapstat: %s: %s: it ends after %llu of %llu events\n", path,
+		strerror(r->error), r->written, r->events);
+	if (ftruncate(fileno(r->out), r->good))
+		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
+	clearerr(r->out);
+	fseek(r->out, r->good, SEEK_SET);
+	r->events = r->written;
+}
+
+/**
+ * view_record - Write each event to a file, until the command or the time ends
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status, that of the command if there is one
+ */
+int view_record(struct sources *s, const struct options *o)
+{
+	struct recorder r = { .s = s, .sink = sink_of(o->file) };
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_event, &r,
+						    NULL);
+	struct record_end end;
+	int status = 0, failed;
+	struct counts c = {};
+	struct rusage usage;
+
+	r.out = fopen(o->file, "w+");
+	if (!r.out || !ring || counts_init(&c, s)) {
+		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
+		return 2;
+	}
+	r.sink->begin(r.out);
+	failed = !flush(&r);
+	if (!failed && o->command && command_start(s, o->command))
+		return 1;
+	while (!failed && !ended && (!o->count || c.seconds < o->interval * o->count)) {
+		ring_buffer__poll(ring, 50);
+		failed = !flush(&r);
+		if (o->command && command_has_ended(&status, &usage))
+			break;
+		c.seconds = counts_age(&c);
+	}
+	ring_buffer__consume(ring);
+	counts_read(&c, s);
+	fill_end(&end, &r, &c, o);
+	if (failed || !flush(&r)) {
+		cut_off(&r, o->file);
+		end.events = r.events;
+		failed = 1;
+	}
+	r.sink->end(r.out, &end);
+	if (fclose(r.out) && !failed) {
+		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
+		failed = 1;
+	}
+	if (o->command && failed)
+		command_wait(&status, &usage);
+	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);
+	print_lost(stderr, &c);
+	ring_buffer__free(ring);
+	counts_free(&c);
+	return failed ? 1 : status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What "trapstat record" writes events to: a file of one of three formats */
+#ifndef SINKS_H
+#define SINKS_H
+
+#include <stdio.h>
+#include "print.h"
+
+/* An event with all that is shown of it, as text */
+struct shown {
+	struct event event;
+	char trap[16], outcome[16], memory[64], place[64], code[256];
+};
+
+/* What is known at the end of a record */
+struct record_end {
+	char command[256];		/* "": all processes */
+	char kernel[72];
+	char source[16];
+	double seconds;
+	unsigned long long events, lost;
+};
+
+/**
+ * struct sink - A format
+ * @suffix:	of the names of its files
+ * @begin:	write the head
+ * @add:	write an event, or add it up
+ * @end:	write the rest; a file that was cut off needs it not
+ *
+ * The stream has the error of those that fail.
+ */
+struct sink {
+	const char *suffix;
+	void (*begin)(FILE *out);
+	void (*add)(FILE *out, const struct shown *shown);
+	void (*end)(FILE *out, const struct record_end *end);
+};
+
+extern const struct sink json_sink, csv_sink, page_sink;
+
+const struct sink *sink_of(const char *path);
+void shown_of(struct shown *shown, const struct event *event, const struct sources *s);
+int view_report(const char *from, const char *to);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The function of an instruction, by elfutils, or for the kernel by /proc/kallsyms. The BPF side
+ * notes the path of each file that it meets, so the process may be gone by now.
+ */
+#define _GNU_SOURCE
+#include <mntent.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+#include "print.h"
+#include "symbols.h"
+#include "trapstat.skel.h"
+
+/* The root of a cache: a place in a file, or an address in the kernel (no file) */
+struct known {
+	struct file_key file;
+	unsigned long long offset;
+	bool found;
+	struct symbol symbol;
+};
+
+struct binary {
+	struct file_key file;
+	Dwfl *dwfl;			/* NULL: it cannot be read */
+	Dwfl_Module *module;
+};
+
+struct kernel_symbol {
+	unsigned long long address;
+	char name[64];
+};
+
+static void *all_known, *all_binaries;
+static struct kernel_symbol *kernel;
+static size_t kernel_symbols;
+static bool kernel_read;
+
+static int by_file(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct file_key));
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct known *left = a, *right = b;
+	int order = by_file(a, b);
+
+	return order ? order : (left->offset > right->offset) - (left->offset < right->offset);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct kernel_symbol *left = a, *right = b;
+
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+static void read_kernel(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	struct kernel_symbol symbol, *more;
+	size_t room = 0;
+	char line[512], type;
+
+	kernel_read = true;
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx %c %63s", &symbol.address, &type, symbol.name) != 3 ||
+		    !symbol.address || !strchr("tTwW", type))
+			continue;
+		if (kernel_symbols == room) {
+			room = room ? 2 * room : 65536;
+			more = realloc(kernel, room * sizeof(*kernel));
+			if (!more)
+				break;
+			kernel = more;
+		}
+		kernel[kernel_symbols++] = symbol;
+	}
+	if (f)
+		fclose(f);
+	qsort(kernel, kernel_symbols, sizeof(*kernel), by_address);
+}
+
+static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
+{
+	size_t from = 0, to;
+
+	if (!kernel_read)
+		read_kernel();
+	to = kernel_symbols;
+	while (to - from > 1) {
+		size_t middle = from + (to - from) / 2;
+
+		if (kernel[middle].address <= ip)
+			from = middle;
+		else
+			to = middle;
+	}
+	if (from == to || kernel[from].address > ip)
+		return false;
+	snprintf(symbol->function, sizeof(symbol->function), "%s", kernel[from].name);
+	return true;
+}
+
+static bool is_file(const char *path, const struct file_path *want)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) &&
+		(unsigned long long)st.st_size == want->size;
+}
+
+/* Mount points are not part of the path: look below each of them, the process's own first */
+static bool find_file(char *path, size_t size, const struct file_path *want, unsigned int pid)
+{
+	struct mntent *mount;
+	char tail[PARTS * 65 + 1] = "";
+	bool found;
+	FILE *f;
+	int n = 0;
+
+	for (int i = PARTS - 1; i >= 0; i--) {
+		if (!want->part[i][0] || want->part[i][0] == '/')
+			continue;
+		n += sprintf(tail + n, "/%.64s", want->part[i]);
+	}
+	snprintf(path, size, "/proc/%u/root%s", pid, tail);
+	if (is_file(path, want))
+		return true;
+	snprintf(path, size, "%s", tail);
+	found = is_file(path, want);
+	f = found ? NULL : setmntent("/proc/self/mounts", "r");
+	while (f && !found && (mount = getmntent(f))) {
+		snprintf(path, size, "%s%s", mount->mnt_dir, tail);
+		found = is_file(path, want);
+	}
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+static void open_binary(struct binary *binary, const char *path)
+{
+	static char *none;
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &none,
+	};
+
+	binary->dwfl = dwfl_begin(&callbacks);
+	if (!binary->dwfl)
+		return;
+	binary->module = dwfl_report_offline(binary->dwfl, "", path, -1);
+	dwfl_report_end(binary->dwfl, NULL, NULL);
+}
+
+static struct binary *binary_of(const struct event *event, const struct sources *s)
+{
+	struct binary want = { .file = event->code.file }, *binary, **at;
+	struct file_path file;
+	char path[4096];
+
+	at = tfind(&want, &all_binaries, by_file);
+	if (at)
+		return *at;
+	binary = malloc(sizeof(*binary));
+	if (!binary)
+		return NULL;
+	*binary = want;
+	if (!bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &want.file, &file) &&
+	    find_file(path, sizeof(path), &file, event->pid))
+		open_binary(binary, path);
+	tsearch(binary, &all_binaries, by_file);
+	return binary;
+}
+
+static bool find_in_file(struct symbol *symbol, const struct event *event, const struct sources *s)
+{
+	const struct binary *binary = binary_of(event, s);
+	const char *name = NULL, *file;
+	unsigned long long offset = event->code.offset;
+	GElf_Addr bias, address = 0, from;
+	Dwfl_Line *line;
+	GElf_Sym sym;
+	GElf_Phdr ph;
+	size_t n = 0;
+	Elf *elf;
+	int number;
+
+	if (!binary || !binary->module)
+		return false;
+	elf = dwfl_module_getelf(binary->module, &bias);
+	if (!elf || elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n && !address; i++)
+		if (gelf_getphdr(elf, i, &ph) && ph.p_type == PT_LOAD && offset >= ph.p_offset &&
+		    offset < ph.p_offset + ph.p_filesz)
+			address = offset - ph.p_offset + ph.p_vaddr + bias;
+	if (!address)
+		return false;
+	name = dwfl_module_addrinfo(binary->module, address, &from, &sym, NULL, NULL, NULL);
+	if (!name)
+		return false;
+	snprintf(symbol->function, sizeof(symbol->function), "%s", text_plain(name, 64).text);
+	line = dwfl_module_getsrc(binary->module, address);
+	file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+	if (file) {
+		name = strrchr(file, '/');
+		snprintf(symbol->source, sizeof(symbol->source), "%s:%d",
+			 text_plain(name ? name + 1 : file, 64).text, number);
+	}
+	return true;
+}
+
+/**
+ * symbol_of - Find the function of an event's instruction
+ * @event:	the event
+ * @s:		the sources, which know the paths of files
+ *
+ * Return: the function, or NULL if it is not known. symbols_free() frees it.
+ */
+const struct symbol *symbol_of(const struct event *event, const struct sources *s)
+{
+	bool in_kernel = event->ip >> 63, in_file = event->code.file.ino;
+	struct known want = { .file = event->code.file, .offset = event->code.offset }, *known, **at;
+
+	if (in_kernel)
+		want.offset = event->ip;
+	else if (!in_file)
+		return NULL;
+	at = tfind(&want, &all_known, by_place);
+	if (at)
+		return (*at)->found ? &(*at)->symbol : NULL;
+	known = malloc(sizeof(*known));
+	if (!known)
+		return NULL;
+	*known = want;
+	known->found = in_kernel ? find_in_kernel(&known->symbol, event->ip) :
+				   find_in_file(&known->symbol, event, s);
+	tsearch(known, &all_known, by_place);
+	return known->found ? &known->symbol : NULL;
+}
+
+static void free_binary(void *p)
+{
+	struct binary *binary = p;
+
+	if (binary->dwfl)
+		dwfl_end(binary->dwfl);
+	free(binary);
+}
+
+/**
+ * symbols_free - Free what symbol_of() has found
+ */
+void symbols_free(void)
+{
+	tdestroy(all_known, free);
+	tdestroy(all_binaries, free_binary);
+	all_known = NULL;
+	all_binaries = NULL;
+	free(kernel);
+	kernel = NULL;
+	kernel_symbols = 0;
+	kernel_read = false;
+}
