@@ -46,7 +46,7 @@ MODULE_PARM_DESC(every, "let trap_count_reached record each N-th trap (0: none)"
 
 /*
  * The arguments are those of the event, after the pointer that was given when the
- * function was registered.
+ * function was registered: here, none.
  *
  * This runs with interrupts disabled, in any context that can trap. That context
  * may hold any lock, or be an NMI: so take no lock here, allocate nothing and do
@@ -55,11 +55,10 @@ MODULE_PARM_DESC(every, "let trap_count_reached record each N-th trap (0: none)"
 static void count_entry(void *data, struct pt_regs *regs, unsigned int vector,
 			unsigned long error_code)
 {
-	struct trap_counts __percpu *c = data;
 	unsigned long n;
 
 	/* One instruction, as an NMI may do the same in between */
-	n = this_cpu_inc_return(c->entries[min(vector, VECTORS - 1)]);
+	n = this_cpu_inc_return(counts->entries[min(vector, VECTORS - 1)]);
 	if (every && n % every == 0)
 		trace_trap_count_reached(vector, n);
 }
@@ -67,9 +66,7 @@ static void count_entry(void *data, struct pt_regs *regs, unsigned int vector,
 static void count_exit(void *data, struct pt_regs *regs, unsigned int vector,
 		       unsigned long error_code)
 {
-	struct trap_counts __percpu *c = data;
-
-	this_cpu_inc(c->exits[min(vector, VECTORS - 1)]);
+	this_cpu_inc(counts->exits[min(vector, VECTORS - 1)]);
 }
 
 /* A handler may sleep, and its task go on with the exit on another CPU */
@@ -126,10 +123,10 @@ static int __init trap_count_init(void)
 		return -ENOMEM;
 
 	/* A trap that is under way now has an exit here, and no entry */
-	ret = tracepoint_probe_register(trap_entry, count_entry, counts);
+	ret = tracepoint_probe_register(trap_entry, count_entry, NULL);
 	if (ret)
 		goto free;
-	ret = tracepoint_probe_register(trap_exit, count_exit, counts);
+	ret = tracepoint_probe_register(trap_exit, count_exit, NULL);
 	if (ret)
 		goto unregister;
 
@@ -138,7 +135,7 @@ static int __init trap_count_init(void)
 	return 0;
 
 unregister:
-	tracepoint_probe_unregister(trap_entry, count_entry, counts);
+	tracepoint_probe_unregister(trap_entry, count_entry, NULL);
 	tracepoint_synchronize_unregister();
 free:
 	free_percpu(counts);
@@ -150,8 +147,8 @@ static void __exit trap_count_exit(void)
 	/* Waits until nobody reads the file */
 	debugfs_remove(dir);
 
-	tracepoint_probe_unregister(trap_entry, count_entry, counts);
-	tracepoint_probe_unregister(trap_exit, count_exit, counts);
+	tracepoint_probe_unregister(trap_entry, count_entry, NULL);
+	tracepoint_probe_unregister(trap_exit, count_exit, NULL);
 	/*
 	 * A CPU may be in one of these functions, or about to call it. Wait until
 	 * none is: only then may the data go, and the code when this returns.
