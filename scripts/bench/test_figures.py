@@ -79,7 +79,10 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(list(figures.drift(measured(STEADY, STEADY))), [])
         other = {**STEADY, ('off', 'zero_page'): [[900], [902]]}
         found = list(figures.drift(measured(other, STEADY)))
-        self.assertEqual([record.why for record in found], ['it has drifted, from 900.2 to 902.2'])
+        self.assertEqual([record.why for record in found],
+                         ['it has drifted, from 900.2 to 902.2, and rounds differ by 0'])
+        noisy = {**STEADY, ('off', 'zero_page'): [[900, 903], [902, 901]]}
+        self.assertEqual(list(figures.drift(measured(noisy, STEADY))), [])
         once = {**STEADY, ('off', 'zero_page'): [[900]]}
         self.assertIn('at the end', list(figures.drift(measured(STEADY, once)))[0].why)
 
