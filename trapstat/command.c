@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -43,7 +44,7 @@ static void print_row(FILE *out, const char *outcome, const char *mode, const ch
 /* What only exceptions:page_fault_* has seen gets a row of its own, for each mode */
 static void print_outcomes(FILE *out, struct counts *c, const struct sources *s)
 {
-	unsigned long long begun[2] = {}, all = 0;
+	unsigned long long begun[2] = {}, reached[2] = {}, all = 0;
 	struct fault_sum none = {};
 
 	for (size_t i = 0; i < c->faults; i++) {
@@ -52,24 +53,22 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s)
 
 		if (key->outcome == BEGUN)
 			begun[key->mode == MODE_USER] += n;
+		else if (key->outcome == REACHED)
+			reached[key->mode == MODE_USER] += n;
 		else
 			all += n;
 	}
-	for (size_t i = 0; i < c->faults; i++) {
-		const struct fault_key *key = &c->fault[i].key;
-		unsigned long long *n = &begun[key->mode == MODE_USER];
-
-		if (has_trap(key))
-			*n -= c->fault[i].sum.count < *n ? c->fault[i].sum.count : *n;
+	for (int i = 0; i < 2; i++) {
+		begun[i] -= reached[i] < begun[i] ? reached[i] : begun[i];
+		all += begun[i];
 	}
-	all += begun[0] + begun[1];
 	fprintf(out, "\n%-11s %-6s %-14s %10s %7s %8s %8s %8s\n", "PAGE FAULT", "MODE", "MEMORY",
 		"COUNT", "SHARE", "MEDIAN", "P99", "LONGEST");
 	qsort(c->fault, c->faults, sizeof(*c->fault), by_count);
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
 
-		if (key->outcome != BEGUN && key->outcome < OUTCOMES)
+		if (key->outcome < BEGUN)
 			print_row(out, outcome_names[key->outcome], mode_names[key->mode],
 				  text_flags(key->outcome, key->flags).text, &c->fault[i].sum,
 				  all, true);
@@ -106,7 +105,7 @@ static void summarize(struct counts *c, const struct sources *s, char **argv, in
 		print_outcomes(out, c, s);
 	print_slowest(out, c, s);
 	fputc('\n', out);
-	if (!is_filtered(s) && !s->config->comm[0])
+	if (!is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
 		fprintf(out, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
@@ -124,8 +123,9 @@ int command_start(struct sources *s, char **words)
 {
 	int followed = bpf_map__fd(s->bpf->maps.followed);
 	unsigned int self = syscall(SYS_gettid), none = 0;
-	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART }, sighup;
 
+	sigaction(SIGHUP, NULL, &sighup);
 	/* A terminal sends these to the command as well */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
@@ -138,7 +138,8 @@ int command_start(struct sources *s, char **words)
 		signal(SIGINT, SIG_DFL);
 		signal(SIGQUIT, SIG_DFL);
 		signal(SIGTERM, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
+		if (sighup.sa_handler != SIG_IGN)
+			signal(SIGHUP, SIG_DFL);
 		signal(SIGPIPE, SIG_DFL);
 		execvp(words[0], words);
 		fprintf(stderr, "trapstat: %s: %s\n", words[0], strerror(errno));
@@ -146,7 +147,8 @@ int command_start(struct sources *s, char **words)
 	}
 	bpf_map_delete_elem(followed, &self);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	if (sighup.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &action, NULL);
 	if (child > 0)
 		return 0;
 	fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
@@ -197,13 +199,17 @@ void command_wait(int *status, struct rusage *usage)
  */
 int view_command(struct sources *s, const struct options *o)
 {
-	struct rusage usage;
+	struct rusage usage = {};
+	int status = 1, failed = 0;
 	struct counts c;
-	int status = 1;
 
 	if (!counts_init(&c, s) && !command_start(s, o->command)) {
-		command_wait(&status, &usage);
-		if (counts_read(&c, s))
+		/* The mappings of a slow fault are looked up while the process is there */
+		while (!command_has_ended(&status, &usage) && !failed) {
+			nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+			failed = counts_read(&c, s);
+		}
+		if (failed || counts_read(&c, s))
 			status = 1;
 		else
 			summarize(&c, s, o->command, status, &usage);

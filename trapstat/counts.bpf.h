@@ -127,20 +127,10 @@ struct {
 	__uint(max_entries, 1 << 18);
 } events SEC(".maps");
 
-/* What a new key of "faults" or "files" begins with, as the stack has no room for it */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct fault_sum);
-} empty SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct file_path);
-} empty_path SEC(".maps");
+/* What a new key begins with, as the stack has no room for it */
+static const struct fault_sum new_sum = {};
+static const struct file_path new_path = {};
+static const struct call new_call = {};
 
 static __always_inline void lose(__u32 what)
 {
@@ -152,16 +142,15 @@ static __always_inline void lose(__u32 what)
 
 static __always_inline bool is_wanted(void)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tid = id;
 	char comm[COMM];
-	__u32 *follow;
+	__u32 *follow, tid;
 
-	if (config.pid && id >> 32 != config.pid)
+	if (config.pid && bpf_get_current_pid_tgid() >> 32 != config.pid)
 		return false;
 	if (config.cgroup && bpf_current_task_under_cgroup(&cgroups, 0) != 1)
 		return false;
 	if (config.follow) {
+		tid = bpf_get_current_pid_tgid();
 		follow = bpf_map_lookup_elem(&followed, &tid);
 		if (!follow || !*follow)
 			return false;
@@ -185,7 +174,8 @@ static __always_inline __u32 vector_of(__u32 row)
 
 static __always_inline bool is_wanted_trap(__u32 row, __u32 mode)
 {
-	return (config.vector == ANY || config.vector == row ||
+	return (config.outcome == ANY || row == ROW_PF) &&
+		(config.vector == ANY || config.vector == row ||
 		config.vector == vector_of(row)) &&
 		(config.mode == ANY || config.mode == mode);
 }
@@ -195,7 +185,7 @@ static __always_inline void count_trap(__u32 row, __u32 mode, __u64 count, __u64
 	__u32 key = row * 2 + mode;
 	struct trap_sum *sum;
 
-	if (row >= ROWS || mode > MODE_USER || !is_wanted_trap(row, mode))
+	if (!config.traps || row >= ROWS || mode > MODE_USER || !is_wanted_trap(row, mode))
 		return;
 	sum = bpf_map_lookup_elem(&traps, &key);
 	if (!sum)
@@ -233,18 +223,19 @@ static __always_inline struct file_key note_file(const struct file *file)
 		.ino = BPF_CORE_READ(file, f_inode, i_ino),
 		.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev),
 	};
+	__u32 generation = BPF_CORE_READ(file, f_inode, i_generation);
 	struct dentry *dentry, *parent;
 	struct file_path *path;
-	__u32 zero = 0;
 
-	if (bpf_map_lookup_elem(&files, &key))
+	path = bpf_map_lookup_elem(&files, &key);
+	if (path && path->generation == generation)
 		return key;
-	path = bpf_map_lookup_elem(&empty_path, &zero);
-	if (!path || bpf_map_update_elem(&files, &key, path, BPF_NOEXIST))
+	if (bpf_map_update_elem(&files, &key, &new_path, BPF_ANY))
 		return key;
 	path = bpf_map_lookup_elem(&files, &key);
 	if (!path)
 		return key;
+	path->generation = generation;
 	path->size = BPF_CORE_READ(file, f_inode, i_size);
 	dentry = BPF_CORE_READ(file, f_path.dentry);
 	for (int i = 0; i < PARTS; i++) {
@@ -371,6 +362,9 @@ static __noinline int send_event(const struct fault *f)
 	return 0;
 }
 
+/* A key's name is refreshed for so many faults */
+enum { NAMED = 64 };
+
 static __always_inline void name_key(struct fault_sum *sum, const struct fault_key *key)
 {
 	struct file_key file = { .ino = key->id, .dev = key->dev };
@@ -385,26 +379,26 @@ static __always_inline void name_key(struct fault_sum *sum, const struct fault_k
 	}
 }
 
-static __noinline int add_fault(const struct fault *f)
+/* The sum that a fault belongs to, or NULL */
+static __noinline struct fault_sum *sum_of(const struct fault *f)
 {
-	__u64 id = bpf_get_current_pid_tgid(), max, seen;
 	struct fault_key key = { .outcome = f->outcome, .mode = f->mode, .flags = f->flags };
-	struct fault_sum *sum, *new;
-	__u32 zero = 0, bucket;
+	struct fault_sum *sum;
+	__u32 zero = 0;
 	void *map;
 
 	if ((config.outcome != ANY && config.outcome != f->outcome) ||
 	    !is_wanted_trap(ROW_PF, f->mode))
-		return 0;
+		return NULL;
 	key.flags &= ~RETRIED;
 	switch (config.by) {
 	case BY_NOTHING:
 		break;
 	case BY_PROCESS:
-		key.id = id >> 32;
+		key.id = bpf_get_current_pid_tgid() >> 32;
 		break;
 	case BY_THREAD:
-		key.id = (__u32)id;
+		key.id = (__u32)bpf_get_current_pid_tgid();
 		break;
 	case BY_CGROUP:
 		key.id = bpf_get_current_cgroup_id();
@@ -416,27 +410,32 @@ static __noinline int add_fault(const struct fault *f)
 	}
 	map = bpf_map_lookup_elem(&faults, &zero);
 	if (!map)
-		return 0;
+		return NULL;
 	sum = bpf_map_lookup_elem(map, &key);
 	if (!sum) {
-		new = bpf_map_lookup_elem(&empty, &zero);
-		if (!new)
-			return 0;
 		/* It may be there by now: then that one counts */
-		bpf_map_update_elem(map, &key, new, BPF_NOEXIST);
+		bpf_map_update_elem(map, &key, &new_sum, BPF_NOEXIST);
 		sum = bpf_map_lookup_elem(map, &key);
 		if (!sum) {
 			lose(LOST_FAULTS);
-			return 0;
+			return NULL;
 		}
+	}
+	/* A process has the name of its parent's program before it calls exec */
+	if (sum->count < NAMED)
 		name_key(sum, &key);
-	}
 	__sync_fetch_and_add(&sum->count, 1);
-	if (f->outcome == BEGUN) {
-		if (config.record && !config.ends_by_mm)
-			send_event(f);
+	return sum;
+}
+
+static __noinline int add_fault(const struct fault *f)
+{
+	struct fault_sum *sum = sum_of(f);
+	__u64 max, seen;
+	__u32 bucket;
+
+	if (!sum)
 		return 0;
-	}
 	__sync_fetch_and_add(&sum->ns, f->ns);
 	bucket = bucket_of(f->ns);
 	if (bucket < BUCKETS)
@@ -459,13 +458,29 @@ static __noinline int add_fault(const struct fault *f)
  * takes a state with another constant for the same, and removes code as dead that is not.
  * So it must not know them.
  */
-static __always_inline void count_fault(struct fault *f)
+static __always_inline void hide_constants(struct fault *f)
 {
 	f->mode |= nothing;
 	f->outcome |= nothing;
 	f->flags |= nothing;
 	f->row = ROW_PF | nothing;
+}
+
+static __always_inline void count_fault(struct fault *f)
+{
+	if (!config.faults)
+		return;
+	hide_constants(f);
 	add_fault(f);
+}
+
+/* A page fault whose end is not known, or not yet */
+static __always_inline void count_begin(struct fault *f)
+{
+	if (!config.faults || config.by == BY_FILE)
+		return;
+	hide_constants(f);
+	sum_of(f);
 }
 
 /* Traps other than page faults. The layout of struct pt_regs is that of <asm/ptrace.h> */

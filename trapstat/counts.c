@@ -8,28 +8,50 @@
 #include <bpf/libbpf.h>
 
 #include "counts.h"
+#include "symbols.h"
 #include "trapstat.skel.h"
 
-/* The difference of COUNT since the reading before, which this one replaces */
-static void since(unsigned long long *count, unsigned long long *before)
+static unsigned long long now_ns(void)
 {
-	unsigned long long now = *count;
+	struct timespec now;
 
-	*count = now - *before;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+/**
+ * counts_age - How long ago the interval began
+ * @c:	of counts_next()
+ *
+ * Return: seconds
+ */
+double counts_age(const struct counts *c)
+{
+	return (now_ns() - c->begin) / 1e9;
+}
+
+/* As many rows of faults as there may be, with 0.7 KB each */
+enum { MOST_ROWS = 1 << 17 };
+
+/* Add what a number of the kernel has grown by since the reading before */
+static void grown(unsigned long long *sum, unsigned long long *before, unsigned long long now)
+{
+	*sum += now - *before;
 	*before = now;
 }
 
 static void read_traps(struct counts *c, int map)
 {
-	struct trap_sum *sum, *before;
+	struct trap_sum now[c->cpus], *sum, *before;
 
 	for (unsigned int key = 0; key < ROWS * 2; key++) {
 		sum = c->trap + key * c->cpus;
 		before = c->trap_before + key * c->cpus;
-		bpf_map_lookup_elem(map, &key, sum);
+		if (bpf_map_lookup_elem(map, &key, now))
+			continue;
 		for (int cpu = 0; cpu < c->cpus; cpu++) {
-			since(&sum[cpu].count, &before[cpu].count);
-			since(&sum[cpu].ns, &before[cpu].ns);
+			grown(&sum[cpu].count, &before[cpu].count, now[cpu].count);
+			grown(&sum[cpu].ns, &before[cpu].ns, now[cpu].ns);
 		}
 	}
 }
@@ -38,14 +60,15 @@ static void read_traps(struct counts *c, int map)
 static void read_numbers(int cpus, int map, unsigned int n, unsigned long long *number,
 			 unsigned long long *before)
 {
-	unsigned long long each[cpus];
+	unsigned long long each[cpus], now;
 
 	for (unsigned int key = 0; key < n; key++) {
-		number[key] = 0;
-		if (!bpf_map_lookup_elem(map, &key, each))
-			for (int cpu = 0; cpu < cpus; cpu++)
-				number[key] += each[cpu];
-		since(&number[key], &before[key]);
+		if (bpf_map_lookup_elem(map, &key, each))
+			continue;
+		now = 0;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			now += each[cpu];
+		grown(&number[key], &before[key], now);
 	}
 }
 
@@ -66,13 +89,35 @@ static unsigned long long missed_calls(struct sources *s)
 	return n;
 }
 
+static int by_key(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct fault_key));
+}
+
+/* Make one row of those that several readings have of the same */
+static void fold(struct counts *c)
+{
+	size_t to = 0;
+
+	qsort(c->fault, c->faults, sizeof(*c->fault), by_key);
+	for (size_t i = 1; i < c->faults; i++) {
+		if (!by_key(&c->fault[to].key, &c->fault[i].key))
+			sum_add(&c->fault[to].sum, &c->fault[i].sum);
+		else
+			c->fault[++to] = c->fault[i];
+	}
+	c->faults = c->faults ? to + 1 : 0;
+	for (; c->faults > MOST_ROWS; c->faults--)
+		c->lost[LOST_FAULTS] += c->fault[c->faults - 1].sum.count;
+}
+
 static int read_faults(struct counts *c, int map)
 {
 	struct fault_key key, next;
 	struct fault_row *row;
+	size_t before = c->faults;
 	bool more;
 
-	c->faults = 0;
 	more = !bpf_map_get_next_key(map, NULL, &next);
 	while (more) {
 		key = next;
@@ -91,6 +136,8 @@ static int read_faults(struct counts *c, int map)
 		more = !bpf_map_get_next_key(map, &key, &next);
 		bpf_map_delete_elem(map, &key);
 	}
+	if (before)
+		fold(c);
 	return 0;
 }
 
@@ -104,14 +151,15 @@ static int by_ns(const void *a, const void *b)
 static int read_slowest(struct counts *c, int map, unsigned int key)
 {
 	struct slowest *each = calloc(c->cpus, sizeof(*each));
-	struct event *all = calloc(c->cpus * SLOWEST, sizeof(*all));
-	int n = 0;
+	struct event *all = calloc((c->cpus + 1) * SLOWEST, sizeof(*all));
+	int n = c->slows;
 
 	if (!each || !all) {
 		free(each);
 		free(all);
 		return -1;
 	}
+	memcpy(all, c->slow, n * sizeof(*all));
 	if (!bpf_map_lookup_elem(map, &key, each))
 		for (int cpu = 0; cpu < c->cpus; cpu++)
 			for (int i = 0; i < SLOWEST; i++)
@@ -119,6 +167,8 @@ static int read_slowest(struct counts *c, int map, unsigned int key)
 					all[n++] = each[cpu].fault[i];
 	qsort(all, n, sizeof(*all), by_ns);
 	c->slows = n < SLOWEST ? n : SLOWEST;
+	for (int i = 0; i < c->slows; i++)
+		locate_event(&all[i]);
 	memcpy(c->slow, all, c->slows * sizeof(*all));
 	memset(each, 0, c->cpus * sizeof(*each));
 	bpf_map_update_elem(map, &key, each, BPF_ANY);
@@ -128,8 +178,25 @@ static int read_slowest(struct counts *c, int map, unsigned int key)
 }
 
 /**
- * counts_read - Read what was counted since the reading before
- * @c:	gets it
+ * counts_next - Begin an interval
+ * @c:	of counts_init()
+ *
+ * What was read up to now is forgotten. The interval begins at the last reading.
+ */
+void counts_next(struct counts *c)
+{
+	memset(c->trap, 0, c->cpus * ROWS * 2 * sizeof(*c->trap));
+	memset(c->signal, 0, sizeof(c->signal));
+	memset(c->lost, 0, sizeof(c->lost));
+	c->faults = 0;
+	c->slows = 0;
+	c->seconds = 0;
+	c->begin = c->last;
+}
+
+/**
+ * counts_read - Add what was counted since the reading before
+ * @c:	to these
  * @s:	the sources
  *
  * Faults go into the other map from now on. Once that map is in place, the kernel has
@@ -142,16 +209,12 @@ int counts_read(struct counts *c, struct sources *s)
 	int outer = bpf_map__fd(s->bpf->maps.faults);
 	int map[] = { bpf_map__fd(s->bpf->maps.faults_0), bpf_map__fd(s->bpf->maps.faults_1) };
 	unsigned int zero = 0, used = s->map;
-	struct timespec now;
-	unsigned long long ns;
 
 	s->map = !used;
 	s->bpf->bss->generation = s->map;
 	bpf_map_update_elem(outer, &zero, &map[s->map], BPF_ANY);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	c->seconds = (ns - c->when) / 1e9;
-	c->when = ns;
+	c->last = now_ns();
+	c->seconds = (c->last - c->begin) / 1e9;
 	read_traps(c, bpf_map__fd(s->bpf->maps.traps));
 	read_numbers(c->cpus, bpf_map__fd(s->bpf->maps.signals), SIGNALS * CODES, c->signal,
 		     c->signal_before);
@@ -162,8 +225,7 @@ int counts_read(struct counts *c, struct sources *s)
 	}
 	read_numbers(c->cpus, bpf_map__fd(s->bpf->maps.losses), LOST_CALLS, c->lost,
 		     c->lost_before);
-	c->lost[LOST_CALLS] = missed_calls(s);
-	since(&c->lost[LOST_CALLS], &c->lost_before[LOST_CALLS]);
+	grown(&c->lost[LOST_CALLS], &c->lost_before[LOST_CALLS], missed_calls(s));
 	return 0;
 }
 
@@ -184,21 +246,10 @@ int counts_init(struct counts *c, struct sources *s)
 	c->trap_before = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	if (c->cpus < 1 || !c->trap || !c->trap_before)
 		return -1;
-	return counts_read(c, s);
-}
-
-/**
- * counts_age - How long ago the last reading was
- * @c:	of counts_read()
- *
- * Return: seconds
- */
-double counts_age(const struct counts *c)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec * 1000000000ULL + now.tv_nsec - c->when) / 1e9;
+	if (counts_read(c, s))
+		return -1;
+	counts_next(c);
+	return 0;
 }
 
 /**
@@ -236,15 +287,6 @@ struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu)
 }
 
 /**
- * has_trap - Whether a fault is a trap that exceptions:page_fault_* has counted, too
- * @key:	kind of fault
- */
-bool has_trap(const struct fault_key *key)
-{
-	return key->mode != MODE_NONE && key->outcome != BEGUN;
-}
-
-/**
  * sum_add - Add two sums of faults
  * @to:		one, and the result
  * @sum:	the other
@@ -257,7 +299,8 @@ void sum_add(struct fault_sum *to, const struct fault_sum *sum)
 		to->max = sum->max;
 	for (int i = 0; i < BUCKETS; i++)
 		to->bucket[i] += sum->bucket[i];
-	if (!to->name[0])
+	/* A process may have had another name before */
+	if (sum->name[0])
 		memcpy(to->name, sum->name, NAME);
 }
 

@@ -10,10 +10,10 @@ struct fault_row {
 	struct fault_sum sum;
 };
 
-/* All since the reading before */
+/* All since counts_next() */
 struct counts {
 	int cpus;
-	double seconds;				/* between the readings */
+	double seconds;				/* from then to the last reading */
 	struct trap_sum *trap, *trap_before;	/* [ROWS][2][cpus] */
 	unsigned long long signal[SIGNALS * CODES], signal_before[SIGNALS * CODES];
 	unsigned long long lost[LOSTS], lost_before[LOSTS];
@@ -21,16 +21,16 @@ struct counts {
 	size_t faults, room;
 	struct event slow[SLOWEST];		/* the slowest first */
 	int slows;
-	unsigned long long when;
+	unsigned long long begin, last;		/* ns of CLOCK_MONOTONIC; last: reading */
 };
 
 int counts_init(struct counts *c, struct sources *s);
+void counts_next(struct counts *c);
 int counts_read(struct counts *c, struct sources *s);
 void counts_free(struct counts *c);
 struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);
 void sum_add(struct fault_sum *to, const struct fault_sum *sum);
 unsigned long long sum_percentile(const struct fault_sum *sum, double share);
 double counts_age(const struct counts *c);
-bool has_trap(const struct fault_key *key);
 
 #endif

@@ -9,6 +9,8 @@
 #include "print.h"
 #include "views.h"
 
+#define SECONDS	"trapstat_trap_seconds_total{trap=\"%s\",mode=\"%s\"} %.9f\n"
+
 /* Of memory: anon, file, shmem, hugetlb, special, not known */
 enum { MEMORIES = 6 };
 
@@ -19,7 +21,9 @@ static const char * const memory_names[MEMORIES] = {
 /* All since the start. Labels have no other values than these, so a series never ends. */
 static struct {
 	struct trap_sum trap[ROWS][2];
-	struct fault_sum fault[OUTCOMES][MODES][MEMORIES];
+	struct histogram {
+		unsigned long long count, ns, bucket[BUCKETS];
+	} fault[OUTCOMES][MODES][MEMORIES];
 	unsigned long long signal[SIGNALS * CODES], lost[LOSTS];
 } all;
 
@@ -29,6 +33,14 @@ static unsigned int memory_of(const struct fault_key *key)
 		if (key->flags & 1 << i)
 			return i;
 	return key->flags & KIND_UNKNOWN || key->outcome > FAILED ? 5 : 4;
+}
+
+static void add_sum(struct histogram *to, const struct fault_sum *sum)
+{
+	to->count += sum->count;
+	to->ns += sum->ns;
+	for (int i = 0; i < BUCKETS; i++)
+		to->bucket[i] += sum->bucket[i];
 }
 
 static void add(const struct counts *c)
@@ -45,7 +57,7 @@ static void add(const struct counts *c)
 		const struct fault_key *key = &c->fault[i].key;
 
 		if (key->outcome < BEGUN && key->mode < MODES)
-			sum_add(&all.fault[key->outcome][key->mode][memory_of(key)],
+			add_sum(&all.fault[key->outcome][key->mode][memory_of(key)],
 				&c->fault[i].sum);
 	}
 	for (int i = 0; i < SIGNALS * CODES; i++)
@@ -72,8 +84,7 @@ static void print_trap_counts(FILE *out, const struct sources *s)
 	for (int row = 0; row < ROWS; row++)
 		for (int mode = 0; mode < 2; mode++)
 			if (all.trap[row][mode].count && knows_time(s, row))
-				fprintf(out, "trapstat_trap_seconds_total{trap=\"%s\",mode=\"%s\"} %.9f\n",
-					row_name(row).text, mode_names[mode],
+				fprintf(out, SECONDS, row_name(row).text, mode_names[mode],
 					all.trap[row][mode].ns / 1e9);
 	if (!s->signals)
 		return;
@@ -85,7 +96,7 @@ static void print_trap_counts(FILE *out, const struct sources *s)
 }
 
 /* A quarter of a power of two is too fine for a fleet: every second power, 256 ns to 17 s */
-static void print_histogram(FILE *out, const struct fault_sum *sum, const char *labels)
+static void print_histogram(FILE *out, const struct histogram *sum, const char *labels)
 {
 	unsigned long long n = 0;
 	int bucket = 0;
@@ -108,7 +119,7 @@ static void print_faults(FILE *out)
 	print_type(out, "page_fault_seconds", "histogram", "Duration of page faults, by outcome");
 	for (int o = 0; o < BEGUN; o++) {
 		for (int i = 0; i < MODES * MEMORIES; i++) {
-			const struct fault_sum *sum = &all.fault[o][i / MEMORIES][i % MEMORIES];
+			const struct histogram *sum = &all.fault[o][i / MEMORIES][i % MEMORIES];
 
 			if (!sum->count)
 				continue;
@@ -122,12 +133,15 @@ static void print_faults(FILE *out)
 
 static void print_all(FILE *out, const struct sources *s)
 {
-	static const char * const names[LOSTS] = { "faults", "times", "events", "tasks", "calls" };
+	static const char * const names[LOSTS] = {
+		"faults", "times", "events", "children", "calls",
+	};
 
-	print_trap_counts(out, s);
+	if (s->config->outcome == ANY)
+		print_trap_counts(out, s);
 	if (knows_ends(s))
 		print_faults(out);
-	print_type(out, "lost", "counter", "What was not counted, by what found no room");
+	print_type(out, "lost", "counter", "What was not counted");
 	for (int i = 0; i < LOSTS; i++)
 		fprintf(out, "trapstat_lost_total{what=\"%s\"} %llu\n", names[i], all.lost[i]);
 	fputs("# EOF\n", out);
@@ -138,6 +152,7 @@ static int replace(const char *path, const struct sources *s)
 {
 	char new[4096];
 	FILE *out;
+	bool bad;
 
 	if (snprintf(new, sizeof(new), "%s.new.%d", path, getpid()) >= (int)sizeof(new)) {
 		errno = ENAMETOOLONG;
@@ -147,7 +162,8 @@ static int replace(const char *path, const struct sources *s)
 	if (!out)
 		goto failed;
 	print_all(out, s);
-	if (fflush(out) || ferror(out) || fclose(out) || rename(new, path)) {
+	bad = fflush(out) || ferror(out);
+	if (fclose(out) || bad || rename(new, path)) {
 		unlink(new);
 		goto failed;
 	}
@@ -171,7 +187,7 @@ int view_export(struct sources *s, const struct options *o)
 	long n = 0;
 
 	while (!status && next_interval(o, &n)) {
-		if (counts_read(&c, s)) {
+		if (read_interval(&c, s, o)) {
 			status = 1;
 			break;
 		}

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /* trapstat faults: page faults by process, thread, cgroup or file */
 #define _GNU_SOURCE
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "print.h"
+#include "symbols.h"
 #include "trapstat.skel.h"
 #include "views.h"
+
+#define FILEID_KERNFS	0xfe	/* include/linux/exportfs.h */
 
 /* Of a process, or what else they are counted by */
 struct group {
 	unsigned long long id;
 	unsigned int dev;
-	unsigned long long traps, had_trap, minor, major, other, kind[4], cow, swapin;
+	unsigned long long begun, reached, minor, major, other, kind[4], cow, swapin;
 	struct fault_sum sum;
 };
 
@@ -30,7 +34,7 @@ static int by_id(const void *a, const void *b)
 
 static unsigned long long all_of(const struct group *g)
 {
-	return g->sum.count + (g->traps > g->had_trap ? g->traps - g->had_trap : 0);
+	return g->sum.count + (g->begun > g->reached ? g->begun - g->reached : 0);
 }
 
 static int by_number(const void *a, const void *b)
@@ -45,13 +49,16 @@ static void add_row(struct group *g, const struct fault_row *row)
 	unsigned long long n = row->sum.count;
 	unsigned int flags = row->key.flags;
 
+	if (row->key.outcome == REACHED) {
+		g->reached += n;
+		return;
+	}
 	if (row->key.outcome == BEGUN) {
-		g->traps += n;
+		g->begun += n;
 		if (!g->sum.name[0])
 			memcpy(g->sum.name, row->sum.name, NAME);
 		return;
 	}
-	g->had_trap += has_trap(&row->key) ? n : 0;
 	if (row->key.outcome == MINOR)
 		g->minor += n;
 	else if (row->key.outcome == MAJOR)
@@ -67,8 +74,8 @@ static void add_row(struct group *g, const struct fault_row *row)
 
 static void add_group(struct group *to, const struct group *g)
 {
-	to->traps += g->traps;
-	to->had_trap += g->had_trap;
+	to->begun += g->begun;
+	to->reached += g->reached;
 	to->minor += g->minor;
 	to->major += g->major;
 	to->other += g->other;
@@ -84,9 +91,9 @@ static void print_head(FILE *out, enum by by)
 	static const char * const names[] = { "", "PID", "TID", "CGROUP", "INODE" };
 
 	fprintf(out, "%10s %-16s %9s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n",
-		names[by], by == BY_FILE ? "FILE" : by == BY_CGROUP ? "PATH" : "COMM", "FAULTS/s", "MINOR", "MAJOR", "OTHER",
-		"ANON", "FILE", "SHMEM", "HUGETLB", "COW", "SWAPIN", "MEDIAN", "P99", "LONGEST",
-		"TIME");
+		names[by], by == BY_FILE ? "FILE" : by == BY_CGROUP ? "PATH" : "COMM", "FAULTS/s",
+		"MINOR", "MAJOR", "OTHER", "ANON", "FILE", "SHMEM", "HUGETLB", "COW", "SWAPIN",
+		"MEDIAN", "P99", "LONGEST", "TIME");
 }
 
 static void print_group(FILE *out, const struct group *g, const char *id, const char *name,
@@ -99,7 +106,7 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 
 	fprintf(out, "%10s ", id);
 	print_plain(out, 16, name, 256);
-	fprintf(out, " %9.0f", all / c->seconds);
+	fprintf(out, " %9.*f", all < 10 * c->seconds && all ? 1 : 0, all / c->seconds);
 	for (int i = 0; i < 3; i++)
 		fprintf(out, " %8s", text_number(ends, what[i]).text);
 	for (int i = 0; i < 4; i++)
@@ -115,25 +122,30 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 		fprintf(out, " %8s\n", "-");
 }
 
-/* The number of a control group is that of the inode of its folder */
-static unsigned long long wanted_group;
-static char group_path[256];
-
-static int is_group(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)ftw;
-	if (type != FTW_D || st->st_ino != wanted_group)
-		return 0;
-	snprintf(group_path, sizeof(group_path), "%s", path + strlen("/sys/fs/cgroup"));
-	return 1;
-}
-
+/* The number of a control group is what a handle of its folder has */
 static const char *group_name(unsigned long long id)
 {
-	wanted_group = id;
-	group_path[0] = '\0';
-	nftw("/sys/fs/cgroup", is_group, 16, FTW_PHYS | FTW_MOUNT);
-	return group_path[0] || id != 1 ? group_path : "/";
+	static char path[256];
+	struct {
+		struct file_handle handle;
+		unsigned char id[8];
+	} h = { .handle = { .handle_bytes = sizeof(id), .handle_type = FILEID_KERNFS } };
+	int root = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	char link[64];
+	ssize_t n = -1;
+
+	memcpy(h.handle.f_handle, &id, sizeof(id));
+	fd = root < 0 ? -1 : open_by_handle_at(root, &h.handle, O_PATH | O_CLOEXEC);
+	if (fd >= 0) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		n = readlink(link, path, sizeof(path) - 1);
+		close(fd);
+	}
+	close(root);
+	path[n > 0 ? n : 0] = '\0';
+	if (n <= 0 || strncmp(path, "/sys/fs/cgroup", 14))
+		return "";
+	return path[14] ? path + 14 : "/";
 }
 
 static const char *name_of(const struct group *g, enum by by)
@@ -197,11 +209,19 @@ int view_faults(struct sources *s, const struct options *o)
 	return view_intervals(s, o, print_faults);
 }
 
+static bool detached;
+
 static int on_slow(void *context, void *data, size_t size)
 {
-	if (size >= sizeof(struct event))
-		print_slow(stdout, data, context);
-	return 0;
+	struct event event;
+
+	if (size < sizeof(event))
+		return 0;
+	event = *(struct event *)data;
+	locate_event(&event);
+	print_slow(stdout, &event, context);
+	/* They may come faster than they are printed: no poll would end then */
+	return ended && !detached ? -1 : 0;
 }
 
 /**
@@ -223,14 +243,17 @@ int view_slow(struct sources *s, const struct options *o)
 	}
 	print_slow_head(stdout);
 	fflush(stdout);
-	while (!ended && (!o->count || counts_age(&c) < o->interval * o->count)) {
+	while (!ended && !has_gone(o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
 		ring_buffer__poll(ring, 100);
-		fflush(stdout);
+		if (fflush(stdout))
+			break;
 	}
-	ring_buffer__consume(ring);
 	counts_read(&c, s);
+	sources_detach(s);
+	detached = true;
+	ring_buffer__consume(ring);
 	print_lost(stdout, &c);
 	counts_free(&c);
 	ring_buffer__free(ring);
-	return 0;
+	return fflush(stdout) || ferror(stdout) ? 1 : 0;
 }

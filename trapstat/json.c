@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The trace event format of Chrome, which Perfetto reads: an array with an event in each line.
- * A page fault is a complete slice. What is nested in time is nested in the picture.
+ * A page fault is a complete slice, if its duration is known. What is nested in time is nested
+ * in the picture.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +35,12 @@ static json_t *hex(unsigned long long n)
 	return json_string(text);
 }
 
+static void write_name(FILE *out, const struct event *event, const char *what, const char *name)
+{
+	write_event(out, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", what, "pid",
+				   event->pid, "tid", event->tid, "args", "name", name));
+}
+
 /* The process and the thread have the name that the last event of each gives them */
 static void write_names(FILE *out, const struct event *event)
 {
@@ -41,20 +48,17 @@ static void write_names(FILE *out, const struct event *event)
 		unsigned int tid;
 		char comm[COMM];
 	} seen[1024];
-	const char *comm = text_plain(event->comm, COMM).text;
 	char name[COMM];
 	unsigned int i = event->tid % 1024;
 
-	snprintf(name, sizeof(name), "%s", comm);
+	snprintf(name, sizeof(name), "%s", text_plain(event->comm, COMM).text);
 	if (seen[i].tid == event->tid && !strcmp(seen[i].comm, name))
 		return;
 	seen[i].tid = event->tid;
-	strcpy(seen[i].comm, name);
+	copy(seen[i].comm, COMM, name);
 	if (event->pid == event->tid)
-		write_event(out, json_pack("{s:s, s:s, s:i, s:{s:s}}", "ph", "M", "name", "process_name",
-					  "pid", event->pid, "args", "name", name));
-	write_event(out, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", "thread_name",
-				  "pid", event->pid, "tid", event->tid, "args", "name", name));
+		write_name(out, event, "process_name", name);
+	write_name(out, event, "thread_name", name);
 }
 
 static void json_begin(FILE *out)
@@ -62,11 +66,16 @@ static void json_begin(FILE *out)
 	fputs("[\n", out);
 }
 
+static const char *category(const struct event *e)
+{
+	return e->row == ROW_PF ? "pagefault" : e->row == ROW_SIGNAL ? "signal" : "trap";
+}
+
 static void json_add(FILE *out, const struct shown *shown)
 {
 	const struct event *e = &shown->event;
+	json_t *args, *json;
 	char name[40];
-	json_t *args;
 
 	write_names(out, e);
 	snprintf(name, sizeof(name), "%s%s%s", shown->trap, shown->outcome[0] ? " " : "",
@@ -83,16 +92,14 @@ static void json_add(FILE *out, const struct shown *shown)
 		json_object_set_new(args, "si_code", json_integer(e->si_code));
 	else
 		json_object_set_new(args, "error_code", hex(e->address));
+	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "name", name, "cat", category(e), "pid",
+			 e->pid, "tid", e->tid, "ts", (e->end - e->ns) / 1e3, "args", args);
 	if (e->ns)
-		write_event(out, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:o}", "ph", "X",
-					  "name", name, "cat", e->row == ROW_PF ? "pagefault" : "trap",
-					  "pid", e->pid, "tid", e->tid, "ts", (e->end - e->ns) / 1e3,
-					  "dur", e->ns / 1e3, "args", args));
+		json_object_update_new(json, json_pack("{s:s, s:f}", "ph", "X", "dur",
+						       e->ns / 1e3));
 	else
-		write_event(out, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:o}", "ph", "i", "s",
-					  "t", "name", name, "cat",
-					  e->row == ROW_SIGNAL ? "signal" : "trap", "pid", e->pid,
-					  "tid", e->tid, "ts", e->end / 1e3, "args", args));
+		json_object_update_new(json, json_pack("{s:s, s:s}", "ph", "i", "s", "t"));
+	write_event(out, json);
 }
 
 static void json_end(FILE *out, const struct record_end *end)
@@ -117,11 +124,6 @@ static const char *text_of(json_t *object, const char *key)
 static unsigned long long ns_of(json_t *object, const char *key)
 {
 	return json_number_value(json_object_get(object, key)) * 1e3 + 0.5;
-}
-
-static void copy(char *to, size_t size, const char *from)
-{
-	snprintf(to, size, "%s", from);
 }
 
 static bool read_event(struct shown *shown, json_t *json)
@@ -201,18 +203,21 @@ int view_report(const char *from, const char *to)
 	free(line);
 	fclose(in);
 	if (!end.events && !whole) {
-		fprintf(stderr, "trapstat: %s: no record of \"trapstat record -o FILE.json\"\n", from);
+		fprintf(stderr, "trapstat: %s: no record of \"trapstat record -o FILE.json\"\n",
+			from);
 		return 2;
 	}
 	if (!whole)
-		fprintf(stderr, "trapstat: %s: it was cut off after %llu events\n", from, end.events);
+		fprintf(stderr, "trapstat: %s: it was cut off after %llu events\n", from,
+			end.events);
 	out = fopen(to, "w");
-	if (out)
-		page_sink.end(out, &end);
-	if (!out || fclose(out)) {
+	if (!out) {
 		fprintf(stderr, "trapstat: %s: %s\n", to, strerror(errno));
 		return 2;
 	}
+	page_sink.end(out, &end);
+	if (close_file(out, to))
+		return 1;
 	fprintf(stderr, "trapstat: %s: %llu events\n", to, end.events);
 	return 0;
 }

@@ -28,6 +28,7 @@ struct super_block {
 struct inode {
 	unsigned long i_ino;
 	long long i_size;
+	unsigned int i_generation;
 	struct super_block *i_sb;
 } OF_KERNEL;
 

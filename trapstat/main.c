@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static const char usage[] =
 	"       trapstat report FILE.json [-o FILE.html]        the page of such a record\n"
 	"       trapstat [OPTIONS] export [-o FILE] [INTERVAL [COUNT]]   OpenMetrics text\n"
 	"       trapstat --capabilities                         what this kernel can tell\n"
-	"of these alone:                                   faults by:\n"
+	"count only:                                       faults by:\n"
 	"  -p, --pid PID        process                     -t, --by-thread\n"
 	"  -c, --comm NAME      name of the task            -g, --by-cgroup\n"
 	"      --cgroup PATH    control group               -f, --by-file\n"
@@ -72,7 +73,7 @@ static double to_seconds(const char *text)
 	double n = strtod(text, &rest);
 
 	if (rest == text || *rest || !(n >= 0.01 && n <= 1e6))
-		die("%s: no seconds, of 0.01 at least (a command comes after --)", text);
+		die("%s: not a number of seconds, at least 0.01 (a command comes after --)", text);
 	return n;
 }
 
@@ -88,7 +89,7 @@ static unsigned long long to_duration(const char *text)
 	for (int i = 0; i < 4 && rest != text && n > 0 && n < 1e9; i++)
 		if (!strcmp(rest, units[i].name) && n * units[i].ns >= 1)
 			return n * units[i].ns;
-	die("%s: no duration, such as 500us, 1ms or 2s", text);
+	die("%s: not a duration, such as 500us, 1ms or 2s", text);
 }
 
 static unsigned int to_vector(const char *text)
@@ -99,7 +100,7 @@ static unsigned int to_vector(const char *text)
 		if (row_names[i] && !strcasecmp(name, row_names[i] + (row_names[i][0] == '#')))
 			return i;
 	if (!isdigit((unsigned char)*text) || strlen(text) > 2 || atoi(text) >= ROW_NMI)
-		die("%s: no vector, such as '#GP' or 13", text);
+		die("%s: not a trap vector, such as '#GP' or 13", text);
 	return number(text, 0, "vector");
 }
 
@@ -108,7 +109,7 @@ static unsigned int to_outcome(const char *text)
 	for (unsigned int i = 0; i < BEGUN; i++)
 		if (!strcasecmp(text, outcome_names[i]))
 			return i;
-	die("%s: no outcome, such as minor, major or signal", text);
+	die("%s: not an outcome, such as minor, major or signal", text);
 }
 
 static unsigned int to_source(const char *text)
@@ -116,7 +117,7 @@ static unsigned int to_source(const char *text)
 	for (unsigned int i = 0; i <= ENDS_UNKNOWN; i++)
 		if (!strcmp(text, source_names[i]))
 			return i;
-	die("%s: no source: event, record, fentry, kprobe or none", text);
+	die("%s: not a source: event, record, fentry, kprobe or none", text);
 }
 
 static void check_pid(unsigned int pid)
@@ -134,6 +135,15 @@ static void check_pid(unsigned int pid)
 	fclose(f);
 	if (process != pid)
 		die("%u is a thread of process %u", pid, process);
+}
+
+/* The kernel gives BPF the PIDs of the first namespace. The number is PROC_PID_INIT_INO. */
+static void check_namespace(void)
+{
+	struct stat st;
+
+	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != 0xeffffffc)
+		die("PIDs here differ from those of the host: run trapstat on the host");
 }
 
 static void check_rights(void)
@@ -164,6 +174,9 @@ static int to_cgroup(const char *text)
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/%s", i ? "" : "/sys/fs/cgroup", text);
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* 0 stands for all groups */
+		if (!fd)
+			fd = fcntl(fd, F_DUPFD_CLOEXEC, 1);
 		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
 			return fd;
 	}
@@ -178,8 +191,6 @@ static void set_by(struct options *o, enum by by)
 }
 
 enum { CAPABILITIES = 256, CGROUP, VECTOR, OUTCOME, SLOWER, SOURCE, VERSION };
-
-static bool capabilities;
 
 static void read_options(struct options *o, int argc, char **argv)
 {
@@ -211,7 +222,7 @@ static void read_options(struct options *o, int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "c:Cfghkn:o:p:tuv", options, NULL)) != -1) {
 		switch (c) {
 		case CAPABILITIES:
-			capabilities = true;
+			o->config.capabilities = 1;
 			o->config.follow = 1;
 			break;
 		case CGROUP:
@@ -278,7 +289,7 @@ static void read_options(struct options *o, int argc, char **argv)
 }
 
 /* "trapstat report FILE.json": no kernel has a part in it */
-static int report(const struct options *o, char **words)
+static int make_page(const struct options *o, char **words)
 {
 	const char *suffix = words[0] ? strrchr(words[0], '.') : NULL;
 	char page[4096];
@@ -299,6 +310,8 @@ static void check_options(const struct options *o, enum view view)
 		die("--vector is not for \"trapstat faults\"");
 	if (view != FAULTS && (c->by || c->slower))
 		die("-t, -g, -f and --slower are for \"trapstat faults\"");
+	if (c->by && c->slower)
+		die("--slower prints single faults: leave out -t, -g and -f");
 	if (view == TRAPS && !o->command && c->outcome != ANY)
 		die("--outcome is for \"trapstat faults\", record, export and a command");
 	if (o->command && c->pid)
@@ -326,7 +339,7 @@ int main(int argc, char **argv)
 		.rows = 20,
 		.config = { .vector = ANY, .outcome = ANY, .mode = ANY },
 	};
-	struct sigaction action = { .sa_handler = end };
+	struct sigaction action = { .sa_handler = end }, before;
 	enum view view = TRAPS;
 	struct sources s;
 	int status;
@@ -345,7 +358,7 @@ int main(int argc, char **argv)
 			view = v;
 	optind += view != TRAPS;
 	if (view == REPORT)
-		return report(&o, argv + optind);
+		return make_page(&o, argv + optind);
 	if (o.command && !*o.command)
 		die("there is no command after --");
 	if (!o.command && optind < argc) {
@@ -358,20 +371,30 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		die("%s: too many arguments (a command comes after --)", argv[optind]);
 	check_options(&o, view);
-	if (view == FAULTS && !o.config.by)
+	if (view == FAULTS && !o.config.by && !o.config.slower)
 		o.config.by = BY_PROCESS;
+	/* A view costs what it shows */
+	o.config.traps = view != FAULTS;
+	o.config.faults = view != TRAPS || o.command;
 	o.config.record = view == RECORD;
+	if (o.config.pid || o.command)
+		check_namespace();
 	if (o.config.pid)
 		check_pid(o.config.pid);
 	check_rights();
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	sigaction(SIGHUP, NULL, &before);
+	if (before.sa_handler != SIG_IGN)	/* as nohup does */
+		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	/* A server of debug information may take longer than a fault */
+	unsetenv("DEBUGINFOD_URLS");
 	if (sources_open(&s, &o.config, view == FAULTS ? 16384 : 1024, o.verbose))
 		return 1;
-	if (capabilities) {
+	if (o.config.capabilities) {
 		sources_print(&s);
 		status = 0;
 	} else if (o.config.slower && !knows_ends(&s)) {
@@ -385,6 +408,7 @@ int main(int argc, char **argv)
 		status = views[view](&s, &o);
 	}
 	symbols_free();
+	maps_free();
 	sources_close(&s);
 	return status;
 }

@@ -28,7 +28,6 @@ static struct {
 	unsigned int tops[TOPS];
 } page;
 
-extern const char page_html[];
 asm(".pushsection .rodata\npage_html:\n.incbin \"page.html\"\n.byte 0\n.popsection");
 
 static int by_name(const void *a, const void *b)
@@ -43,7 +42,7 @@ static void begin(FILE *out)
 	page.bin = 1000000;
 }
 
-/* Twice as long bins, each of two */
+/* Double the width of the bins by merging pairs */
 static void halve(void)
 {
 	page.bin *= 2;
@@ -70,14 +69,14 @@ static void count_top(int which, const char *name, unsigned long long ns)
 	snprintf(want.name, sizeof(want.name), "%s", name);
 	at = tfind(&want, &page.top[which], by_name);
 	if (!at && page.tops[which] == MOST) {
-		strcpy(want.name, "[others]");
+		copy(want.name, sizeof(want.name), "[others]");
 		at = tfind(&want, &page.top[which], by_name);
 	}
 	if (!at) {
 		top = calloc(1, sizeof(*top));
 		if (!top)
 			return;
-		strcpy(top->name, want.name);
+		copy(top->name, sizeof(top->name), want.name);
 		at = tsearch(top, &page.top[which], by_name);
 		page.tops[which] += page.tops[which] < MOST;
 	}
@@ -104,7 +103,7 @@ static void add(FILE *out, const struct shown *shown)
 	for (i = 0; i < SERIES - 1; i++)
 		if (!page.series[i].name[0] || !strcmp(page.series[i].name, shown->trap))
 			break;
-	strcpy(page.series[i].name, shown->trap);
+	copy(page.series[i].name, sizeof(page.series[i].name), shown->trap);
 	page.series[i].count[bin]++;
 	if (e->row == ROW_SIGNAL)
 		return;
@@ -181,15 +180,18 @@ static json_t *series(void)
 /* [outcome, [[bin, log2 of ns, count]...]] for each outcome that occurred */
 static json_t *heat(void)
 {
-	json_t *list = json_array(), *cells;
+	json_t *list = json_array(), *cells, *cell;
+	unsigned int n;
 
 	for (int o = 0; o < OUTCOMES; o++) {
 		cells = json_array();
-		for (int bin = 0; bin < BINS; bin++)
-			for (int log = 0; log < LOGS; log++)
-				if (page.heat[o][bin][log])
-					json_array_append_new(cells, json_pack("[i, i, I]", bin, log,
-						(json_int_t)page.heat[o][bin][log]));
+		for (int i = 0; i < BINS * LOGS; i++) {
+			n = page.heat[o][i / LOGS][i % LOGS];
+			cell = json_pack("[i, i, I]", i / LOGS, i % LOGS, (json_int_t)n);
+			if (n)
+				json_array_append(cells, cell);
+			json_decref(cell);
+		}
 		if (json_array_size(cells))
 			json_array_append_new(list, json_pack("[s, o]", outcome_names[o], cells));
 		else

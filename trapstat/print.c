@@ -20,7 +20,7 @@ const char * const row_names[ROWS] = {
 
 const char * const outcome_names[OUTCOMES] = {
 	"MINOR", "MAJOR", "RETRY", "FAILED", "INTERRUPTED", "OOM", "FIXUP", "SIGNAL", "ARCH",
-	"OOPS", "ERROR", "-", "ELSEWHERE",
+	"OOPS", "ERROR", "-", "-",
 };
 
 const char * const mode_names[MODES] = { "kernel", "user", "noregs" };
@@ -66,6 +66,17 @@ void lower(char *to, const char *from)
 	while (*from)
 		*to++ = tolower((unsigned char)*from++);
 	*to = '\0';
+}
+
+/**
+ * copy - Copy a text, as much of it as there is room for
+ * @to:		where to
+ * @size:	how much room there is
+ * @from:	the text
+ */
+void copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from);
 }
 
 /**
@@ -287,22 +298,29 @@ void print_lost(FILE *out, const struct counts *c)
  * @text:	the text, which is changed
  *
  * A terminal shows as much of it as there is room for.
+ *
+ * Return: 0, or 1 with a message
  */
-void screen_show(char *text)
+int screen_show(char *text)
 {
-	struct winsize size = { .ws_row = 25, .ws_col = 80 };
+	struct winsize size;
 	int row = 1;
 
 	if (!isatty(STDOUT_FILENO)) {
 		fputs(text, stdout);
-		fflush(stdout);
-		return;
+		goto out;
 	}
-	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	/* A serial line has no size */
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		size = (struct winsize){ .ws_row = 25, .ws_col = 80 };
 	fputs("\033[H", stdout);
 	for (char *line = strtok(text, "\n"); line && row < size.ws_row;
 	     line = strtok(NULL, "\n"), row++)
 		printf("%.*s\033[K\n", size.ws_col, line);
 	fputs("\033[J", stdout);
-	fflush(stdout);
+out:
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	perror("trapstat: standard output");
+	return 1;
 }

@@ -17,6 +17,7 @@ struct long_text { char text[256]; };
 struct text row_name(int row);
 bool knows_time(const struct sources *s, int row);
 void lower(char *to, const char *from);
+void copy(char *to, size_t size, const char *from);
 struct text text_ns(unsigned long long ns);
 struct text text_number(bool known, unsigned long long n);
 struct text text_flags(unsigned int outcome, unsigned int flags);
@@ -30,6 +31,6 @@ void print_slow_head(FILE *out);
 void print_slow(FILE *out, const struct event *event, const struct sources *s);
 void print_slowest(FILE *out, const struct counts *c, const struct sources *s);
 void print_lost(FILE *out, const struct counts *c);
-void screen_show(char *text);
+int screen_show(char *text);
 
 #endif

@@ -10,12 +10,16 @@
 #include <bpf/libbpf.h>
 
 #include "sinks.h"
+#include "symbols.h"
 #include "trapstat.skel.h"
 #include "views.h"
 
 struct recorder {
 	const struct sink *sink;
 	const struct sources *s;
+	const struct options *o;
+	const struct counts *c;
+	bool detached;			/* no more events come */
 	FILE *out;
 	long good;			/* the file is whole up to here */
 	int error;			/* errno of the write that failed */
@@ -47,20 +51,22 @@ const struct sink *sink_of(const char *path)
  */
 void shown_of(struct shown *shown, const struct event *event, const struct sources *s)
 {
-	bool fault = event->row == ROW_PF;
 	int i;
 
 	memset(shown, 0, sizeof(*shown));
 	shown->event = *event;
 	for (i = 0; i < SIGNALS && event->row == ROW_SIGNAL; i++)
 		if (signal_numbers[i] == event->signal)
-			strcpy(shown->trap, signal_names[i]);
+			copy(shown->trap, sizeof(shown->trap), signal_names[i]);
 	if (event->row != ROW_SIGNAL)
-		snprintf(shown->trap, sizeof(shown->trap), "%s", row_name(event->row).text);
-	strcpy(shown->outcome, fault && event->outcome < OUTCOMES ? outcome_names[event->outcome] : "");
-	strcpy(shown->memory, fault ? text_flags(event->outcome, event->flags).text : "");
-	strcpy(shown->place, fault ? text_place(&event->place).text : "-");
-	strcpy(shown->code, text_code(event, s).text);
+		copy(shown->trap, sizeof(shown->trap), row_name(event->row).text);
+	copy(shown->place, sizeof(shown->place), "-");
+	copy(shown->code, sizeof(shown->code), text_code(event, s).text);
+	if (event->row != ROW_PF || event->outcome >= OUTCOMES)
+		return;
+	copy(shown->outcome, sizeof(shown->outcome), outcome_names[event->outcome]);
+	copy(shown->memory, sizeof(shown->memory), text_flags(event->outcome, event->flags).text);
+	copy(shown->place, sizeof(shown->place), text_place(&event->place).text);
 }
 
 /* What is in the file now stays */
@@ -78,19 +84,30 @@ static bool flush(struct recorder *r)
 	return true;
 }
 
+/* Events may come faster than they are written: no poll would end then */
+static bool is_over(const struct recorder *r)
+{
+	const struct options *o = r->o;
+
+	return !r->detached && (ended || (o->count && counts_age(r->c) >= o->interval * o->count));
+}
+
 static int on_event(void *context, void *data, size_t size)
 {
 	struct recorder *r = context;
 	struct shown shown;
+	struct event event;
 
 	if (size < sizeof(struct event) || r->error)
-		return 0;
-	shown_of(&shown, data, r->s);
+		return is_over(r) ? -1 : 0;
+	event = *(struct event *)data;
+	locate_event(&event);
+	shown_of(&shown, &event, r->s);
 	r->sink->add(r->out, &shown);
 	r->events++;
 	if (r->events % 16 == 0)
 		flush(r);
-	return 0;
+	return is_over(r) ? -1 : 0;
 }
 
 static void csv_text(FILE *out, const char *text)
@@ -106,8 +123,8 @@ static void csv_text(FILE *out, const char *text)
 
 static void csv_begin(FILE *out)
 {
-	fputs("end_ns,duration_ns,pid,tid,si_code,address,ip,mode,trap,outcome,memory,comm,place,"
-	      "instruction\n", out);
+	fputs("end_ns,duration_ns,pid,tid,si_code,address,ip,mode,", out);
+	fputs("trap,outcome,memory,comm,place,instruction\n", out);
 }
 
 static void csv_add(FILE *out, const struct shown *shown)
@@ -145,7 +162,7 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 			      text_plain(*word, 64).text);
 	if (!uname(&name))
 		snprintf(end->kernel, sizeof(end->kernel), "%s", name.release);
-	strcpy(end->source, source_names[r->s->ends]);
+	copy(end->source, sizeof(end->source), source_names[r->s->ends]);
 	end->seconds = c->seconds;
 	end->events = r->events;
 	for (int i = 0; i < LOSTS; i++)
@@ -165,6 +182,23 @@ static void cut_off(struct recorder *r, const char *path)
 }
 
 /**
+ * close_file - Write what is left of a file, and close it
+ * @out:	the file
+ * @path:	its name
+ *
+ * Return: 0, or 1 with a message
+ */
+int close_file(FILE *out, const char *path)
+{
+	bool failed = ferror(out) || fflush(out);	/* the last call that failed set errno */
+
+	if (failed)
+		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
+	fclose(out);
+	return failed;
+}
+
+/**
  * view_record - Write each event to a file, until the command or the time ends
  * @s:	the sources
  * @o:	the options
@@ -173,15 +207,15 @@ static void cut_off(struct recorder *r, const char *path)
  */
 int view_record(struct sources *s, const struct options *o)
 {
-	struct recorder r = { .s = s, .sink = sink_of(o->file) };
+	struct counts c = {};
+	struct recorder r = { .s = s, .o = o, .c = &c, .sink = sink_of(o->file) };
 	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_event, &r,
 						    NULL);
 	struct record_end end;
 	int status = 0, failed;
-	struct counts c = {};
-	struct rusage usage;
+	struct rusage usage = {};
 
-	r.out = fopen(o->file, "w+");
+	r.out = fopen(o->file, "w+e");
 	if (!r.out || !ring || counts_init(&c, s)) {
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;
@@ -190,15 +224,16 @@ int view_record(struct sources *s, const struct options *o)
 	failed = !flush(&r);
 	if (!failed && o->command && command_start(s, o->command))
 		return 1;
-	while (!failed && !ended && (!o->count || c.seconds < o->interval * o->count)) {
+	while (!failed && !is_over(&r) && !has_gone(o)) {
 		ring_buffer__poll(ring, 50);
 		failed = !flush(&r);
 		if (o->command && command_has_ended(&status, &usage))
 			break;
-		c.seconds = counts_age(&c);
 	}
-	ring_buffer__consume(ring);
 	counts_read(&c, s);
+	sources_detach(s);
+	r.detached = true;
+	ring_buffer__consume(ring);
 	fill_end(&end, &r, &c, o);
 	if (failed || !flush(&r)) {
 		cut_off(&r, o->file);
@@ -206,10 +241,7 @@ int view_record(struct sources *s, const struct options *o)
 		failed = 1;
 	}
 	r.sink->end(r.out, &end);
-	if (fclose(r.out) && !failed) {
-		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
-		failed = 1;
-	}
+	failed |= close_file(r.out, o->file);
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);

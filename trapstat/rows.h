@@ -11,7 +11,7 @@
 enum { CODE = 8 };	/* bytes of an instruction to look at */
 
 /* SGDT, SIDT, SLDT, SMSW and STR, behind at most four prefixes (SDM volume 2) */
-static inline __attribute__((always_inline)) int is_umip(const unsigned char code[CODE])
+static inline int is_umip(const unsigned char code[CODE])
 {
 	unsigned int prefixes = 0, reg;
 
@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) int is_umip(const unsigned char cod
  *
  * Return: the vector, or ROW_SPLIT_LOCK, ROW_BUS_LOCK or ROW_UMIP
  */
-static inline __attribute__((always_inline)) unsigned int
+static inline unsigned int
 row_of_trap(unsigned int vector, unsigned int mode, unsigned long long error_code,
 	    unsigned long long flags, const unsigned char code[CODE])
 {

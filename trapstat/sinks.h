@@ -26,7 +26,7 @@ struct record_end {
  * @suffix:	of the names of its files
  * @begin:	write the head
  * @add:	write an event, or add it up
- * @end:	write the rest; a file that was cut off needs it not
+ * @end:	write the rest; a truncated file can be read without
  *
  * The stream has the error of those that fail.
  */
@@ -37,10 +37,12 @@ struct sink {
 	void (*end)(FILE *out, const struct record_end *end);
 };
 
+extern const char page_html[];
 extern const struct sink json_sink, csv_sink, page_sink;
 
 const struct sink *sink_of(const char *path);
 void shown_of(struct shown *shown, const struct event *event, const struct sources *s);
+int close_file(FILE *out, const char *path);
 int view_report(const char *from, const char *to);
 
 #endif

@@ -128,7 +128,7 @@ static bool attach(struct sources *s, struct bpf_program *program)
 	return true;
 }
 
-static bool attach_all(struct sources *s, bool follow)
+static bool attach_all(struct sources *s, const struct config *config)
 {
 	typeof(s->bpf->progs) *p = &s->bpf->progs;
 
@@ -156,14 +156,16 @@ static bool attach_all(struct sources *s, bool follow)
 		s->begins = attach(s, p->page_fault_user) && attach(s, p->page_fault_kernel);
 		attach(s, p->process_exit);
 	}
-	s->times = attach(s, p->trap_exit);
-	s->traps = attach(s, p->trap_entry);
+	s->times = config->traps && attach(s, p->trap_exit);
+	s->traps = config->traps && attach(s, p->trap_entry);
+	if (config->follow)
+		s->follow = s->btf ? attach(s, p->process_fork) && attach(s, p->process_free) :
+				     attach(s, p->fork_record) && attach(s, p->free_record);
+	if (!config->traps)
+		return true;
 	s->signals = attach(s, p->signal_generate);
 	s->nmi = attach(s, p->nmi_handler);
 	s->mce = attach(s, p->mce_record);
-	if (follow)
-		s->follow = s->btf ? attach(s, p->process_fork) && attach(s, p->process_free) :
-				     attach(s, p->fork_record) && attach(s, p->free_record);
 	return true;
 }
 
@@ -179,7 +181,7 @@ static const char *own_types(void)
 	int fd;
 
 	elf = trapstat_bpf__elf_bytes(&size);
-	fd = memfd_create("trapstat.bpf.o", 0);
+	fd = memfd_create("trapstat.bpf.o", MFD_CLOEXEC);
 	if (fd < 0 || write(fd, elf, size) != (ssize_t)size)
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -202,8 +204,9 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys,
 		return -errno;
 	config->ends_by_mm = s->ends == ENDS_BY_FENTRY || s->ends == ENDS_BY_KPROBE;
 	config->has_btf = s->btf;
-	config->find_vma = s->btf &&
+	s->find_vma = s->btf &&
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
+	config->find_vma = s->find_vma;
 	s->bpf->rodata->config = *config;
 	bpf_object__for_each_program(program, s->bpf->obj) {
 		typeof(s->bpf->progs) *p = &s->bpf->progs;
@@ -233,12 +236,27 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys,
 	if (!error && config->cgroup &&
 	    bpf_map_update_elem(bpf_map__fd(s->bpf->maps.cgroups), &zero, &config->cgroup, 0))
 		error = -errno;
-	if (!error && !attach_all(s, config->follow))
+	if (!error && !attach_all(s, config))
 		error = -errno;
 	/* Only now is it known whether something counts the begins */
 	if (!error && config->ends_by_mm)
 		s->bpf->bss->traps_by_mm = !s->begins;
 	return error;
+}
+
+/* What a person may do about it */
+static const char *why_not(int error)
+{
+	FILE *f = fopen("/sys/kernel/security/lockdown", "r");
+	char line[128] = "";
+
+	if (f && !fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	if (f)
+		fclose(f);
+	if (strstr(line, "[confidentiality]"))
+		return ": it is locked down, see /sys/kernel/security/lockdown";
+	return error == -EPERM ? ": is this a container?" : ": -v says more";
 }
 
 /**
@@ -276,16 +294,15 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 	btf__free(btf);
 	s->config = config;
 	if (error) {
-		fprintf(stderr, "trapstat: the kernel does not take the BPF programs: %s%s\n",
-			strerror(-error), error == -EPERM ?
-			" (is it locked down, or is this a container?)" : "");
+		fprintf(stderr, "trapstat: cannot load or attach the BPF programs: %s%s\n",
+			strerror(-error), why_not(error));
 		return error;
 	}
 	if (config->by == BY_FILE && !knows_kinds(s)) {
 		fputs("trapstat: no source here has the file of a fault: it takes BTF\n", stderr);
 		error = -ENOTSUP;
-	} else if (config->follow && !s->follow) {
-		fputs("trapstat: following a command takes BTF, or tracefs mounted\n", stderr);
+	} else if (config->follow && !s->follow && !config->capabilities) {
+		fputs("trapstat: following a command needs BTF or a mounted tracefs\n", stderr);
 		error = -ENOTSUP;
 	}
 	if (error)
@@ -296,13 +313,22 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 }
 
 /**
+ * sources_detach - Detach from all sources
+ * @s:	what sources_open() attached to
+ */
+void sources_detach(struct sources *s)
+{
+	while (s->links)
+		bpf_link__destroy(s->link[--s->links]);
+}
+
+/**
  * sources_close - Detach from all sources, and free what that took
  * @s:	what sources_open() attached to
  */
 void sources_close(struct sources *s)
 {
-	while (s->links)
-		bpf_link__destroy(s->link[--s->links]);
+	sources_detach(s);
 	trapstat_bpf__destroy(s->bpf);
 	s->bpf = NULL;
 }
@@ -332,7 +358,7 @@ void sources_print(const struct sources *s)
 		{ "copies, swap-ins; fixups, stale TLB entries",
 		  knows_copies(s) ? ends : "-", events },
 		{ "mapping and offset of a slow fault",
-		  s->btf && knows_ends(s) ? "bpf_find_vma()" : "-", "one with BTF" },
+		  !knows_ends(s) ? "-" : s->find_vma ? "bpf_find_vma()" : "/proc/PID/maps", mm },
 		{ "other traps, by vector", s->traps ? "trap:trap_entry" : "-", events },
 		{ "time in them", s->times ? "trap:trap_exit" : "-", events },
 		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "any" },
@@ -343,7 +369,7 @@ void sources_print(const struct sources *s)
 		  "one with BTF or tracefs" },
 	};
 
-	printf("%-44s %-42s %s\n", "WHAT", "SOURCE", "IF NOT: WHICH KERNEL HAS IT");
+	printf("%-44s %-42s %s\n", "WHAT", "SOURCE", "IF NOT, IT NEEDS");
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		printf("%-44s %-42s %s\n", rows[i].fact, rows[i].source,
 		       strcmp(rows[i].source, "-") ? "" : rows[i].who);

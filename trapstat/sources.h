@@ -23,13 +23,14 @@ struct sources {
 	struct trapstat_bpf *bpf;
 	const struct config *config;
 	enum ends ends;
-	bool btf;
+	bool btf, find_vma;
 	bool traps, times, begins, signals, nmi, mce, follow;
 	struct bpf_link *link[24];
 	int links, map;		/* map: which of the two maps of faults is in use */
 };
 
 int sources_open(struct sources *s, const struct config *config, unsigned int keys, bool verbose);
+void sources_detach(struct sources *s);
 void sources_close(struct sources *s);
 void sources_print(const struct sources *s);
 

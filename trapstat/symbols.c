@@ -20,7 +20,7 @@
 #include "symbols.h"
 #include "trapstat.skel.h"
 
-/* The root of a cache: a place in a file, or an address in the kernel (no file) */
+/* An entry of the cache: a place in a file, or an address in the kernel (no file) */
 struct known {
 	struct file_key file;
 	unsigned long long offset;
@@ -43,6 +43,11 @@ static void *all_known, *all_binaries;
 static struct kernel_symbol *kernel;
 static size_t kernel_symbols;
 static bool kernel_read;
+
+/* More would take too many open files, or too much memory */
+enum { MOST_BINARIES = 200, MOST_KNOWN = 100000 };
+
+static unsigned int binaries, knowns;
 
 static int by_file(const void *a, const void *b)
 {
@@ -119,12 +124,15 @@ static bool is_file(const char *path, const struct file_path *want)
 		(unsigned long long)st.st_size == want->size;
 }
 
-/* Mount points are not part of the path: look below each of them, the process's own first */
+/*
+ * Mount points are not part of the path: look below each of them. The folder that overlayfs takes
+ * a file from is, and need not be visible: look for the rest of the path, as the process sees it.
+ */
 static bool find_file(char *path, size_t size, const struct file_path *want, unsigned int pid)
 {
 	struct mntent *mount;
 	char tail[PARTS * 65 + 1] = "";
-	bool found;
+	bool found = false;
 	FILE *f;
 	int n = 0;
 
@@ -133,11 +141,14 @@ static bool find_file(char *path, size_t size, const struct file_path *want, uns
 			continue;
 		n += sprintf(tail + n, "/%.64s", want->part[i]);
 	}
-	snprintf(path, size, "/proc/%u/root%s", pid, tail);
-	if (is_file(path, want))
-		return true;
-	snprintf(path, size, "%s", tail);
-	found = is_file(path, want);
+	for (const char *rest = tail; rest && !found; rest = strchr(rest + 1, '/')) {
+		snprintf(path, size, "/proc/%u/root%s", pid, rest);
+		found = is_file(path, want);
+		if (!found) {
+			snprintf(path, size, "%s", rest);
+			found = is_file(path, want);
+		}
+	}
 	f = found ? NULL : setmntent("/proc/self/mounts", "r");
 	while (f && !found && (mount = getmntent(f))) {
 		snprintf(path, size, "%s%s", mount->mnt_dir, tail);
@@ -148,14 +159,15 @@ static bool find_file(char *path, size_t size, const struct file_path *want, uns
 	return found;
 }
 
+static char *no_path;
+
 static void open_binary(struct binary *binary, const char *path)
 {
-	static char *none;
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.section_address = dwfl_offline_section_address,
-		.debuginfo_path = &none,
+		.debuginfo_path = &no_path,
 	};
 
 	binary->dwfl = dwfl_begin(&callbacks);
@@ -165,29 +177,78 @@ static void open_binary(struct binary *binary, const char *path)
 	dwfl_report_end(binary->dwfl, NULL, NULL);
 }
 
-static struct binary *binary_of(const struct event *event, const struct sources *s)
+static void free_binary(void *p)
 {
-	struct binary want = { .file = event->code.file }, *binary, **at;
-	struct file_path file;
-	char path[4096];
+	struct binary *binary = p;
+
+	if (binary->dwfl)
+		dwfl_end(binary->dwfl);
+	free(binary);
+}
+
+static void free_binaries(void)
+{
+	tdestroy(all_binaries, free_binary);
+	all_binaries = NULL;
+	binaries = 0;
+}
+
+static struct binary *binary_of(struct file_key key, bool *is_new)
+{
+	struct binary want = { .file = key }, *binary, **at;
 
 	at = tfind(&want, &all_binaries, by_file);
+	*is_new = !at;
 	if (at)
 		return *at;
+	if (binaries == MOST_BINARIES)
+		free_binaries();
 	binary = malloc(sizeof(*binary));
 	if (!binary)
 		return NULL;
 	*binary = want;
-	if (!bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &want.file, &file) &&
+	binaries++;
+	tsearch(binary, &all_binaries, by_file);
+	return binary;
+}
+
+/**
+ * note_file - Open a file whose functions may be looked for, as long as its process is there
+ * @key:	the file
+ * @pid:	the process
+ * @path:	the name that the process has mapped it by
+ */
+void note_file(struct file_key key, unsigned int pid, const char *path)
+{
+	struct binary *binary;
+	char of_process[4200];
+	bool is_new;
+
+	binary = binary_of(key, &is_new);
+	if (!binary || !is_new)
+		return;
+	snprintf(of_process, sizeof(of_process), "/proc/%u/root%s", pid, path);
+	open_binary(binary, access(of_process, R_OK) ? path : of_process);
+}
+
+static struct binary *find_binary(const struct event *event, const struct sources *s)
+{
+	struct binary *binary;
+	struct file_path file;
+	char path[4096];
+	bool is_new;
+
+	binary = binary_of(event->code.file, &is_new);
+	if (binary && is_new &&
+	    !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &event->code.file, &file) &&
 	    find_file(path, sizeof(path), &file, event->pid))
 		open_binary(binary, path);
-	tsearch(binary, &all_binaries, by_file);
 	return binary;
 }
 
 static bool find_in_file(struct symbol *symbol, const struct event *event, const struct sources *s)
 {
-	const struct binary *binary = binary_of(event, s);
+	const struct binary *binary = find_binary(event, s);
 	const char *name = NULL, *file;
 	unsigned long long offset = event->code.offset;
 	GElf_Addr bias, address = 0, from;
@@ -233,7 +294,8 @@ static bool find_in_file(struct symbol *symbol, const struct event *event, const
 const struct symbol *symbol_of(const struct event *event, const struct sources *s)
 {
 	bool in_kernel = event->ip >> 63, in_file = event->code.file.ino;
-	struct known want = { .file = event->code.file, .offset = event->code.offset }, *known, **at;
+	struct known want = { .file = event->code.file, .offset = event->code.offset };
+	struct known *known, **at;
 
 	if (in_kernel)
 		want.offset = event->ip;
@@ -242,6 +304,11 @@ const struct symbol *symbol_of(const struct event *event, const struct sources *
 	at = tfind(&want, &all_known, by_place);
 	if (at)
 		return (*at)->found ? &(*at)->symbol : NULL;
+	if (knowns++ == MOST_KNOWN) {
+		tdestroy(all_known, free);
+		all_known = NULL;
+		knowns = 0;
+	}
 	known = malloc(sizeof(*known));
 	if (!known)
 		return NULL;
@@ -252,24 +319,14 @@ const struct symbol *symbol_of(const struct event *event, const struct sources *
 	return known->found ? &known->symbol : NULL;
 }
 
-static void free_binary(void *p)
-{
-	struct binary *binary = p;
-
-	if (binary->dwfl)
-		dwfl_end(binary->dwfl);
-	free(binary);
-}
-
 /**
  * symbols_free - Free what symbol_of() has found
  */
 void symbols_free(void)
 {
 	tdestroy(all_known, free);
-	tdestroy(all_binaries, free_binary);
 	all_known = NULL;
-	all_binaries = NULL;
+	free_binaries();
 	free(kernel);
 	kernel = NULL;
 	kernel_symbols = 0;

@@ -10,6 +10,11 @@ struct symbol {
 };
 
 const struct symbol *symbol_of(const struct event *event, const struct sources *s);
+void note_file(struct file_key key, unsigned int pid, const char *path);
 void symbols_free(void);
+
+/* maps.c */
+void locate_event(struct event *event);
+void maps_free(void);
 
 #endif

@@ -14,7 +14,7 @@ static void print_rate(FILE *out, bool known, unsigned long long n, double secon
 	if (!known)
 		fprintf(out, " %10s", "-");
 	else if (seconds)
-		fprintf(out, " %10.0f", n / seconds);
+		fprintf(out, " %10.*f", n && n < 10 * seconds ? 1 : 0, n / seconds);
 	else
 		fprintf(out, " %10llu", n);
 }
@@ -34,7 +34,7 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 	double all = c->seconds * (rates ? sysconf(_SC_NPROCESSORS_ONLN) : 1) * 1e7;
 	unsigned int vector = s->config->vector, mode = s->config->mode;
 	struct trap_sum user, kernel, cpu;
-	bool known;
+	bool known, has_user;
 
 	fprintf(out, "%-11s %10s %10s %8s", "TRAP", rates ? "user/s" : "user",
 		rates ? "kernel/s" : "kernel", "TIME");
@@ -48,7 +48,8 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 			continue;
 		fprintf(out, "%-11s", row_name(row).text);
 		known = row != ROW_PF || s->begins || knows_ends(s);
-		print_rate(out, known && row != ROW_NMI && row != ROW_MCE && mode != MODE_KERNEL, user.count, seconds);
+		has_user = known && row != ROW_NMI && row != ROW_MCE;
+		print_rate(out, has_user && mode != MODE_KERNEL, user.count, seconds);
 		print_rate(out, known && mode != MODE_USER, kernel.count, seconds);
 		if (knows_time(s, row))
 			fprintf(out, " %7.2f%%", (user.ns + kernel.ns) / all);
@@ -66,7 +67,19 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 }
 
 /**
- * next_interval - Wait for the end of an interval
+ * has_gone - Whether the process of -p has ended, with a message
+ * @o:	the options
+ */
+bool has_gone(const struct options *o)
+{
+	if (!o->config.pid || !kill(o->config.pid, 0) || errno != ESRCH)
+		return false;
+	fprintf(stderr, "trapstat: process %u has ended\n", o->config.pid);
+	return true;
+}
+
+/**
+ * next_interval - Whether there is another interval
  * @o:	the options
  * @n:	the intervals so far
  *
@@ -74,19 +87,40 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
  */
 bool next_interval(const struct options *o, long *n)
 {
-	struct timespec left;
-
 	if (ended || (o->count && *n == o->count))
 		return false;
-	if (o->config.pid && kill(o->config.pid, 0) && errno == ESRCH) {
-		fprintf(stderr, "trapstat: process %u has ended\n", o->config.pid);
+	if (has_gone(o))
 		return false;
-	}
-	left.tv_sec = o->interval;
-	left.tv_nsec = (o->interval - left.tv_sec) * 1e9;
-	nanosleep(&left, NULL);
 	(*n)++;
 	return true;
+}
+
+/**
+ * read_interval - Read what is counted in an interval
+ * @c:	gets it
+ * @s:	the sources
+ * @o:	the options
+ *
+ * With many processes, it reads often, so that the maps of the kernel do not fill up.
+ *
+ * Return: 0, or -1 if there is no memory
+ */
+int read_interval(struct counts *c, struct sources *s, const struct options *o)
+{
+	struct timespec rest = {};
+	double left;
+
+	counts_next(c);
+	while (!ended && (left = o->interval - counts_age(c)) > 0) {
+		if (o->config.by && left > 0.25)
+			left = 0.25;
+		rest.tv_sec = left;
+		rest.tv_nsec = (left - rest.tv_sec) * 1e9;
+		nanosleep(&rest, NULL);
+		if (o->config.by && counts_read(c, s))
+			return -1;
+	}
+	return counts_read(c, s);
 }
 
 /**
@@ -110,11 +144,11 @@ int view_intervals(struct sources *s, const struct options *o,
 
 	while (!status && next_interval(o, &n)) {
 		out = open_memstream(&text, &size);
-		if (counts_read(&c, s) || print(out, &c, s, o))
+		if (read_interval(&c, s, o) || print(out, &c, s, o))
 			status = 1;
 		fclose(out);
 		if (!status)
-			screen_show(text);
+			status = screen_show(text);
 		free(text);
 	}
 	counts_free(&c);

@@ -107,14 +107,18 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 
 /* Page faults, by exceptions:page_fault_*, which fire at their beginning */
 
-static __always_inline int fault_begun(__u32 mode)
+static __always_inline int fault_begun(struct bpf_raw_tracepoint_args *ctx, __u32 mode)
 {
-	struct fault f = { .outcome = BEGUN, .mode = mode };
+	struct fault f = { .outcome = BEGUN, .mode = mode, .address = ctx->args[0] };
+	const struct pt_regs *regs = (void *)ctx->args[1];
 
 	if (is_wanted()) {
 		count_trap(ROW_PF, mode, 1, 0);
-		if (config.by != BY_FILE)
-			count_fault(&f);
+		count_begin(&f);
+		if (config.record && !config.ends_by_mm) {
+			bpf_probe_read_kernel(&f.ip, sizeof(f.ip), &regs->rip);
+			send_event(&f);
+		}
 	}
 	return 0;
 }
@@ -122,13 +126,13 @@ static __always_inline int fault_begun(__u32 mode)
 SEC("raw_tp/page_fault_user")
 int page_fault_user(struct bpf_raw_tracepoint_args *ctx)
 {
-	return fault_begun(MODE_USER);
+	return fault_begun(ctx, MODE_USER);
 }
 
 SEC("raw_tp/page_fault_kernel")
 int page_fault_kernel(struct bpf_raw_tracepoint_args *ctx)
 {
-	return fault_begun(MODE_KERNEL);
+	return fault_begun(ctx, MODE_KERNEL);
 }
 
 /* Page faults, by pagefault:pagefault_* */
@@ -247,7 +251,8 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 				     bool no_regs, __u64 ip, __u32 kind)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
-	struct call *call, new = {};
+	struct fault reached = { .outcome = REACHED };
+	struct call *call;
 
 	if (!is_wanted())
 		return 0;
@@ -258,7 +263,7 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	 */
 	call = bpf_map_lookup_elem(&calls, &tid);
 	if (!call) {
-		bpf_map_update_elem(&calls, &tid, &new, BPF_ANY);
+		bpf_map_update_elem(&calls, &tid, &new_call, BPF_ANY);
 		call = bpf_map_lookup_elem(&calls, &tid);
 		if (!call) {
 			lose(LOST_FAULTS);
@@ -275,8 +280,12 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 		call_ended(call, INTERRUPTED);
 		call->retried = 0;
 	}
-	if (!call->retried)
+	if (!call->retried) {
 		call->ns = 0;
+		reached.mode = flags & FAULT_USER ? MODE_USER : MODE_KERNEL;
+		if (!no_regs)
+			count_begin(&reached);
+	}
 	call->address = address;
 	call->fault_flags = flags;
 	call->no_regs = no_regs;
@@ -288,7 +297,8 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	return 0;
 }
 
-static __always_inline int mm_ends(__u32 ret)
+/* Without an address, that of the call counts */
+static __always_inline int mm_ends(__u64 address, __u32 ret)
 {
 	__u32 tid = bpf_get_current_pid_tgid(), outcome;
 	__u64 now = bpf_ktime_get_ns();
@@ -296,6 +306,13 @@ static __always_inline int mm_ends(__u32 ret)
 
 	if (!call || !call->start)
 		return 0;
+	if (address && address != call->address) {
+		/* The end of that call and the beginning of this one were missed */
+		call->start = 0;
+		call->retried = 0;
+		lose(LOST_FAULTS);
+		return 0;
+	}
 	call->ns += now - call->start;
 	call->start = 0;
 	if (ret & VM_FAULT_RETRY && !call->no_regs) {
@@ -337,7 +354,7 @@ SEC("fexit/handle_mm_fault")
 int BPF_PROG(mm_leave, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
 	     struct pt_regs *regs, unsigned int ret)
 {
-	return mm_ends(ret);
+	return mm_ends(address, ret);
 }
 
 SEC("kprobe/handle_mm_fault")
@@ -361,7 +378,7 @@ int BPF_KPROBE(mm_kprobe, struct vm_area_struct *vma, unsigned long address, uns
 SEC("kretprobe/handle_mm_fault")
 int BPF_KRETPROBE(mm_kretprobe, unsigned int ret)
 {
-	return mm_ends(ret);
+	return mm_ends(0, ret);
 }
 
 /* The tasks to follow */

@@ -26,8 +26,8 @@ enum mode {
 enum outcome {
 	MINOR, MAJOR, RETRY, FAILED, INTERRUPTED, OOM, FIXUP, SIGNAL, ARCH, OOPS,
 	ERROR,			/* handle_mm_fault() failed, in kernel mode */
-	BEGUN,			/* each trap, if another source has the ends */
-	ELSEWHERE,		/* of these, those that never were in handle_mm_fault() */
+	BEGUN,			/* each trap, where page_fault_* counts beginnings alone */
+	REACHED,		/* of these, those that got to handle_mm_fault() */
 	OUTCOMES,
 };
 
@@ -51,12 +51,12 @@ enum lost {
 	LOST_TIMES,		/* begun, and no room to note when */
 	LOST_EVENTS,		/* no room to send a slow fault, or what is recorded */
 	LOST_TASKS,		/* children not followed */
-	LOST_CALLS,		/* programs not run, while they ran for another task */
+	LOST_CALLS,		/* BPF programs skipped: the kernel ran one on that CPU */
 	LOSTS,
 };
 
-/* A power of two has four buckets; the last ends at 68 s */
-enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16, PARTS = 8 };
+/* A power of two has four buckets; the last ends at 2^37 ns, 137 s */
+enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16, PARTS = 12 };
 
 struct trap_sum {
 	unsigned long long count, ns;
@@ -82,6 +82,7 @@ struct file_key {
 /* A file's name and those of the folders that it is in, up to the root of its file system */
 struct file_path {
 	unsigned long long size;	/* of the file */
+	unsigned int generation;	/* of its inode: another file may get its number */
 	char part[PARTS][64];
 };
 
@@ -111,7 +112,10 @@ struct slowest {
 };
 
 /* Of a field of a record, from the "format" of its event */
-enum { FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_MODE, FIELD_PID, FIELDS };
+enum {
+	FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_MODE, FIELD_PID,
+	FIELDS,
+};
 
 #define ANY	255
 
@@ -124,7 +128,9 @@ struct config {
 	unsigned long long slower;	/* ns, 0: none is sent */
 	/* pagefault_exit and sched_process_fork; pagefault_noregs and sched_process_free */
 	unsigned int at[2][FIELDS];
+	unsigned char traps, faults;	/* what to sum up; both for "record" */
 	unsigned char record;		/* send each event */
+	unsigned char capabilities;	/* only look what there is */
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned char has_btf, find_vma;
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */

@@ -34,6 +34,8 @@ void command_wait(int *status, struct rusage *usage);
 
 void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
 		 bool per_cpu);
+int read_interval(struct counts *c, struct sources *s, const struct options *o);
+bool has_gone(const struct options *o);
 bool next_interval(const struct options *o, long *n);
 
 #endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where an address of a process is, by /proc/PID/maps: for what the BPF side could not find. The
+ * process has to be there still.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+#include "print.h"
+#include "symbols.h"
+
+/* The maps that were read last, by PID */
+static struct maps {
+	unsigned int pid;
+	unsigned long long when;	/* ns */
+	char comm[COMM];
+	char *text;
+} all_maps[64];
+
+enum { FRESH = 20000000 };		/* maps are read again after so many ns */
+
+static unsigned long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+static void read_comm(unsigned int pid, char comm[COMM])
+{
+	char path[64];
+	FILE *f;
+
+	comm[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	f = fopen(path, "r");
+	if (f && fgets(comm, COMM, f))
+		comm[strcspn(comm, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static void read_maps(struct maps *maps, unsigned int pid)
+{
+	char path[64];
+	size_t size = 0;
+	FILE *f;
+
+	free(maps->text);
+	maps->text = NULL;
+	maps->pid = pid;
+	maps->when = now_ns();
+	read_comm(pid, maps->comm);
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return;
+	if (getdelim(&maps->text, &size, '\0', f) < 0) {
+		free(maps->text);
+		maps->text = NULL;
+	}
+	fclose(f);
+}
+
+static bool find(struct maps *maps, unsigned long long address, struct place *place)
+{
+	unsigned long long start, end, offset, ino;
+	unsigned int major, minor;
+	char name[4096];
+	int n;
+
+	for (const char *line = maps->text; line && *line; line = strchr(line, '\n') + 1) {
+		name[0] = '\0';
+		n = sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %4095[^\n]", &start, &end, &offset,
+			   &major, &minor, &ino, name);
+		if (n < 6 || address < start || address >= end)
+			continue;
+		memset(place, 0, sizeof(*place));
+		place->offset = address - start;
+		if (n == 6) {
+			copy(place->name, NAME, "[anon]");
+			return true;
+		}
+		if (name[0] == '/') {
+			place->offset += offset;
+			place->file.ino = ino;
+			place->file.dev = (unsigned long long)major << 20 | minor;
+			note_file(place->file, maps->pid, name);
+		}
+		snprintf(place->name, NAME, "%s", name[0] == '/' ? strrchr(name, '/') + 1 : name);
+		return true;
+	}
+	return false;
+}
+
+static void locate(unsigned int pid, const char *comm, unsigned long long address,
+		   struct place *place)
+{
+	struct maps *maps = &all_maps[pid % 64];
+
+	if (place->name[0] || !address || address >> 63)
+		return;
+	if (maps->pid == pid && !strcmp(maps->comm, comm) && find(maps, address, place))
+		return;
+	if (maps->pid == pid && now_ns() - maps->when < FRESH)
+		return;
+	read_maps(maps, pid);
+	/* Another process may have the number by now, or the process has called exec */
+	if (!strcmp(maps->comm, comm))
+		find(maps, address, place);
+}
+
+/**
+ * locate_event - Find the mappings of an event that are not known
+ * @event:	the event
+ */
+void locate_event(struct event *event)
+{
+	if (event->mode == MODE_USER)
+		locate(event->pid, event->comm, event->ip, &event->code);
+	if (event->row == ROW_PF && event->mode != MODE_NONE)
+		locate(event->pid, event->comm, event->address, &event->place);
+}
+
+/**
+ * maps_free - Free what locate_event() has read
+ */
+void maps_free(void)
+{
+	for (int i = 0; i < 64; i++)
+		free(all_maps[i].text);
+	memset(all_maps, 0, sizeof(all_maps));
+}
