@@ -5,16 +5,17 @@
 # Debian's kernels are those that this release has packages of. They come with their modules,
 # which tests/trapstat/modules.c loads.
 
-need clang-19 bpftool modprobe xz man
+need clang-19 bpftool modprobe xz man bc prometheus prometheus-node-exporter
 [ -e /usr/include/bpf/libbpf.h ] || skip_part "there is no libbpf-dev"
-kernels guest
+kernels guest tools
 trapstat=$logs/built/trapstat
 workload=$logs/workload
 
 built() {
 	mkdir -p "$logs/built" &&
 	make -C "$top/trapstat" OUTPUT="$logs/built" install DESTDIR="$logs/root" PREFIX=/usr &&
-	[ -x "$logs/root/usr/sbin/trapstat" ] && man --warnings -l "$logs/root/usr/share/man/man8/trapstat.8" &&
+	[ -x "$logs/root/usr/sbin/trapstat" ] &&
+	[ -f "$logs/root/usr/share/bash-completion/completions/trapstat" ] && man --warnings -l "$logs/root/usr/share/man/man8/trapstat.8" &&
 	gcc -O2 -Wall -static -pthread -o "$workload" "$top/tests/trapstat/workload.c" &&
 	gcc -O2 -Wall -static -o "$logs/modules" "$top/tests/trapstat/modules.c"
 }
@@ -57,18 +58,26 @@ put_stock() {
 	"$dir/guest/usr/gen_init_cpio" "$2/list" >"$2/initrd"
 }
 
-runs() {	# KERNEL
+# runs KERNEL WORDS [OPTION OF BOOT...]: run tests/trapstat/guest with these WORDS; with
+# options, the folder of the job has a name of its own
+runs() {
+	local words="$2" name="$1"
 	[ -x "$logs/modules" ] || built || return 1
 	job=$logs/$1
+	shift 2
+	[ $# = 0 ] || job=$job-$(echo "$*" | tr -cd '[:alnum:]')
+	set -- "$name" "$@"
 	rm -rf "$job" && mkdir -p "$job" || return 1
-	if [ "$1" = guest ]; then
-		put_kernel guest "$job" && rm -f "$job/trap_test.ko" || return 1
+	if [ "$1" = guest ] || [ "$1" = tools ]; then
+		put_kernel "$1" "$job" && rm -f "$job/trap_test.ko" || return 1
 	else
 		put_stock "$1" "$job" || return 1
 	fi
-	printf '#!/bin/sh\nexec %s %s %s\n' "$top/tests/trapstat/guest" "$trapstat" "$workload" >"$job/run"
+	echo "#!/bin/sh
+exec $top/tests/trapstat/guest $trapstat $workload $words" >"$job/run"
 	chmod +x "$job/run"
-	TIMEOUT=${TIMEOUT:-900} "$top/scripts/vm/boot" -d 512 "$job" && [ -s "$job/two.status" ] &&
+	shift
+	TIMEOUT=${TIMEOUT:-900} "$top/scripts/vm/boot" -d 512 "$@" "$job" && [ -s "$job/status" ] &&
 	console_clean "$job/console.log"
 }
 
@@ -88,10 +97,25 @@ traps() {
 says() {	# WORDS
 	grep -qF -- "$1" "$file" || { echo "not there: $1"; return 1; }
 }
-exits() {	# FILE STATUS
+ends() {	# FILE STATUS
 	file=$job/$1
 	echo "$1: $(cat "$file.status"), $2"
-	[ "$(cat "$file.status")" = "$2" ] && { [ "$2" != 0 ] || says '0 lost'; }
+	[ "$(cat "$file.status")" = "$2" ]
+}
+exits() {	# FILE STATUS: the same, and if all went well, nothing is lost
+	ends "$@" && { [ "$2" != 0 ] || says '0 lost'; }
+}
+# A task that is preempted in a BPF program lets no other run on its CPU: then the kernel with
+# preemption loses calls, and says so. One that is lost may be that of a fork, and the child's
+# faults with it
+accounted() {	# FILE
+	local counted lost used
+	ends "$1" 0 && { is_ours || says '0 lost'; } || return 1
+	lost=$(sed -n 's/^\([0-9]*\) lost.*/\1/p' "$file")
+	counted=$(sed -n 's/^counted: \(.*\) minor, \(.*\) major; .*/\1 + \2/p' "$file" | bc)
+	used=$(sed -n 's/.*getrusage: \(.*\) minor, \(.*\) major$/\1 + \2/p' "$file" | bc)
+	echo "$1: $counted counted, $used used, $lost lost"
+	[ "$counted" -le "$used" ] && [ "$((used - counted))" -le $((20 * lost)) ]
 }
 # of_group NAME LEAST MOST [COLUMN]: of the view of faults, the row whose second word is NAME
 of_group() {
@@ -111,7 +135,7 @@ held() {
 sources_named() {
 	file=$job/capabilities
 	cat "$file"
-	if [ "$kernel" = guest ]; then
+	if is_ours; then
 		says 'pagefault:pagefault_exit' && says 'trap:trap_entry'
 	else
 		says 'fentry, fexit of handle_mm_fault()' && says 'exceptions:page_fault_*' &&
@@ -123,7 +147,7 @@ summary_right() {
 	faults 700 720 'MINOR kernel anon' && faults 900 920 'MINOR noregs anon' &&
 	faults 400 450 'MINOR user file' && faults 500 540 'MINOR user shmem' &&
 	says 'SIGILL (si_code 2) 90, SIGFPE (si_code 1) 80, SIGSEGV (si_code 1) 70' || return 1
-	if [ "$kernel" = guest ]; then
+	if is_ours; then
 		faults 70 70 'SIGNAL user -' && traps '#DE' 80 && traps '#UD' 90 &&
 		[ "$(awk '$1 " " $2 == "MINOR user" && $3 == "anon,cow" && $4 >= 600' "$file" | wc -l)" = 1 ]
 	else
@@ -151,28 +175,158 @@ filters_right() {
 	exits outcome 0 && faults 1000 1050 'MINOR user anon' && ! grep -E 'SIGNAL|ELSEWHERE' "$file" &&
 	exits comm 0 && faults 1000 1050 'MINOR user anon' && exits vector 0 && ! grep -E '#PF|#DE|MINOR' "$file" ||
 		return 1
-	[ "$kernel" != guest ] || traps '#UD' 50
+	! is_ours || traps '#UD' 50
 }
 durations_right() {
 	exits held 0 && cat "$file" && held 5 && exits slower 0 && cat "$file" && held 5 || return 1
-	[ "$kernel" = guest ] || [ "$(grep -cE ' workload +\[anon\]\+0x' "$file")" -ge 5 ]
+	! has_btf || [ "$(grep -cE ' workload +\[anon\]\+0' "$file")" -ge 5 ]
 }
 faults_right() {
 	exits table 0 && says cpu1 && exits process 0 && of_group workload 3500 3600 && of_group workload 3000 3050 7 &&
 	of_group workload 500 540 9 && of_group total 0 0 && exits thread 0 &&
 	[ "$(awk '$2 == "workload" && $4 >= 250 && $4 <= 260' "$file" | wc -l)" = 2 ] &&
-	exits cgroup 0 && says ' 1 - ' && exits pid 0 && of_group workload 1000 1050 && says 'has ended' || return 1
-	if [ "$kernel" = guest ]; then
+	exits cgroup 0 && says ' 1 / ' && exits pid 0 && of_group workload 1000 1050 && says 'has ended' || return 1
+	if ! has_btf; then
 		exits file 1 && says 'trapstat: no source here has the file of a fault'
 	else
 		exits file 0 && of_group trapstat-file 400 400
 	fi
 }
+# With our events: guest without BTF, tools with it
+is_ours() { [ "$kernel" = guest ] || [ "$kernel" = tools ]; }
+has_btf() { [ "$kernel" != guest ]; }
+files() { "$top/tests/trapstat/files.py" "$@"; }
+# of_record FILE LEAST MOST PATTERN: so many events, each a line of "files.py events"
+of_record() {
+	local n
+	n=$(files events "$job/$1" | sed -n "s/^\([0-9]*\) $4\$/\1/p" | paste -sd+ | bc)
+	echo "$4: ${n:=0}, $2 to $3"
+	[ "$n" -ge "$2" ] && [ "$n" -le "$3" ]
+}
+# What is in the record, is in the page and was counted
+same_traps() {	# RECORD PAGE
+	files traps "$job/$1" | sort >"$job/1.traps" && files traps "$job/$2" | sort >"$job/2.traps" &&
+	cmp "$job/1.traps" "$job/2.traps" &&
+	[ "$(cut -d ' ' -f 1 "$job/1.traps" | paste -sd+ | bc)" = "$(sed -n 's/^trapstat: .*: \([0-9]*\) events$/\1/p' "$job/report")" ]
+}
+processes_right() {
+	local lost total
+	ends processes 0 && { is_ours || says '0 lost'; } || return 1
+	[ "$(awk '$2 == "workload"' "$file" | wc -l)" -ge 10000 ] || return 1
+	# Some faults are before exec, under another name
+	lost=$(sed -n 's/^\([0-9]*\) lost.*/\1/p' "$file")
+	total=$(awk '$1 == "total" { print $3 + $4 }' "$file")
+	echo "$total minor and major, $(cat "$job/usage") by getrusage(), $lost lost"
+	[ "$total" -ge $(($(cat "$job/usage") - 100 - 20 * lost)) ] && [ "$total" -le $(($(cat "$job/usage") + 100)) ] || return 1
+	# The rows sum up to the total
+	awk '/^the slowest/ { exit }
+		$2 == "total" || $1 == "total" { for (i = 4; i <= 9; i++) t[i] = $(i - ($1 == "total")) ; next }
+		NR > 1 && NF > 14 { for (i = 4; i <= 9; i++) n[i] += $i }
+		END { for (i = 4; i <= 9; i++) if (n[i] != t[i]) exit 1 }' "$file"
+}
+lives_right() {
+	accounted exec && faults 600 720 'MINOR user anon' && accounted reuse && faults 1500 20000 'MINOR user anon' &&
+	accounted hotplug && faults 3400 9000 'MINOR user anon'
+}
+names_right() {
+	exits special 0 && says 'SIGSEGV 30' && exits vectors 0 && exits umip 0 || return 1
+	is_ours || return 0
+	file=$job/special && traps '#GP' 30 && traps UMIP 40 && file=$job/vectors && traps '#GP' 30 &&
+	traps UMIP 40 && ! grep '#UD' "$file" && file=$job/umip && traps UMIP 40 && ! grep '#GP' "$file"
+}
+groups_right() {
+	file=$job/groupone && says /one/two && of_group /one/two 800 900 && of_group / 0 0 &&
+	file=$job/grouponetwo && of_group /one/two 800 900 && exits nogroup 2 &&
+	says '/proc: no control group of version 2'
+}
+# The kernel writes for an instruction that it emulates: a page fault within a #GP
+nested_right() {
+	local n
+	n=$(files nested "$job/nested.json") && echo "$n" || return 1
+	! is_ours || [ "${n%% *}" -ge 40 ]
+}
+records_right() {
+	local file
+	exits record-json 0 && ends report 0 && same_traps all.json all.html && exits record-csv 0 &&
+	exits record-html 0 && exits timed 0 && grep -q 'events in 3\.' "$file" && exits filtered 0 &&
+	of_record filtered.json 300 360 '#PF MINOR user.*' && of_record filtered.json 0 0 '.* \(kernel\|SIGNAL\) .*' &&
+	exits evil 0 && [ "$(grep -o '</script>' "$job/evil.html" | wc -l)" = 2 ] && files traps "$job/evil.html" &&
+	files nested "$job/many.json" && nested_right && of_record many.json 30000 30100 '#PF MINOR user anon.*' || return 1
+	for file in all.json all.csv; do
+		of_record "$file" 300 320 '#PF MINOR user anon.*' &&
+		of_record "$file" 90 92 '#PF MINOR noregs anon.*' &&
+		of_record "$file" 50 80 '#PF MINOR user shmem.*' || return 1
+		if is_ours; then
+			of_record "$file" 9 9 '#UD .*' && of_record "$file" 8 8 '#DE .*' &&
+			of_record "$file" 7 7 '#PF SIGNAL user.*' && of_record "$file" 40 40 '#PF MINOR user file,cow.*' || return 1
+		else
+			of_record "$file" 300 301 '#PF MINOR user anon \[anon\] step_anon' &&
+			of_record "$file" 40 40 '#PF MINOR user file trapstat-file step_file' &&
+			of_record "$file" 50 50 '#PF MINOR user shmem memfd:workload step_shmem' &&
+			of_record "$file" 7 7 'SIGSEGV .*' && of_record "$file" 8 8 'SIGFPE .*' || return 1
+		fi
+	done
+}
+cut_right() {
+	local suffix
+	ends cut 0 && says 'it was cut off after' && cmp "$job/before" "$job/after" && [ -s "$job/before" ] || return 1
+	for suffix in json csv html; do
+		exits "full-$suffix" 1 && says 'No space left on device' || return 1
+	done
+	of_record full.json 100 500 '#PF .*' && of_record full.csv 100 900 '#PF .*' && ends fullreport 0 &&
+	same_events full.json full.html && exits fullexport 1 && says 'No space left on device'
+}
+same_events() {	# RECORD PAGE
+	[ "$(files traps "$job/$1" | sort)" = "$(files traps "$job/$2" | sort)" ]
+}
+metric() {	# FILE LEAST MOST PATTERN: the sum of these samples
+	local n
+	n=$(files metrics "$job/$1" | sed -n "s/^\([0-9.e+]*\) trapstat_$4\$/\1/p" | paste -sd+ | bc)
+	echo "$4: ${n:=0}, $2 to $3"
+	[ "$n" -ge "$2" ] && [ "$n" -le "$3" ]
+}
+metrics_right() {
+	local of
+	ends exporter2 0 || return 1
+	awk '/^# TYPE trapstat_traps / { n++ } { all[n] = all[n] $0 "\n" } END { printf "%s", all[n] }' \
+		"$job/metrics" >"$job/metrics.last"
+	[ "$(ls "$job/export")" = trapstat.prom ] || return 1
+	for of in metrics.last export/trapstat.prom; do
+		metric "$of" 3000 3100 'page_fault_seconds_count memory=anon mode=user outcome=minor' &&
+		metric "$of" 500 600 'page_fault_seconds_bucket le=+Inf memory=shmem mode=user outcome=minor' &&
+		metric "$of" 3500 4000 'traps_total mode=user trap=#PF' && metric "$of" 0 0 'lost_total .*' &&
+		metric "$of" 80 80 'signals_total si_code=1 signal=SIGFPE' || return 1
+		! is_ours || metric "$of" 90 90 'traps_total mode=user trap=#UD' || return 1
+	done
+	files prometheus "$job/export"
+}
+rights_right() {
+	local longest
+	exits rights 2 && says 'missing: CAP_BPF CAP_PERFMON' && exits rightsbpf 2 && says 'missing: CAP_PERFMON' || return 1
+	# Without BTF it reads tracefs, which is root's
+	! has_btf || { exits rightsbpfperfmon 0 && says '#PF'; } || return 1
+	longest=$(cat "$job/terminal")
+	echo "longest lines and exit status in a terminal of 40 and 80 columns: $longest"
+	[ "${longest%% *}" = 40 ] && [ "${longest##* }" = 0 ] && longest=${longest#* } && [ "${longest% *}" -gt 40 ]
+}
+short_right() {	# OPTION OF BOOT...
+	runs "$kernel" short "$@" && summary_of_short && processes_right
+}
+summary_of_short() {
+	accounted all && faults 4600 4720 'MINOR user anon' && says 'SIGILL (si_code 2) 90, SIGSEGV (si_code 1) 70'
+}
+locked_down() {
+	local job="$logs/lockdown"
+	rm -rf "$job" && mkdir -p "$job" && put_stock linux-image-amd64 "$job" || return 1
+	printf '#!/bin/sh\nmount -t securityfs securityfs /sys/kernel/security\n%s 1 1 >/job/out 2>&1; echo $? >/job/out.status\n' "$trapstat" >"$job/run"
+	chmod +x "$job/run"
+	"$top/scripts/vm/boot" -a lockdown=confidentiality "$job" && exits out 1 && says 'locked down'
+}
 # Without the best source: as it is where fentry, or kprobes as well, are not to be had
 other_sources_right() {
 	local kind
 	kind='MINOR user anon'
-	[ "$kernel" != guest ] || kind='MINOR user -'	# it has no BTF
+	has_btf || kind='MINOR user -'
 	exits kprobe 0 && cat "$file" && faults 1000 1100 "$kind" && faults 50 50 'ELSEWHERE user -' && held 5 &&
 	exits none 0 && cat "$file" && faults 1050 1150 '- user -' && says 'counted: - minor, - major;' &&
 	says 'SIGSEGV (si_code 1) 50'
@@ -181,12 +335,25 @@ signals_right() {
 	exits INT 0 && exits TERM 0 && exits name 0 && says 'a?[31mb' && ! grep "$(printf '\033')" "$file"
 }
 
+rows_right() {
+	gcc -O2 -Wall -o "$logs/rows" "$top/tests/trapstat/rows.c" && "$logs/rows"
+}
+# A shell completes names of options, views and vectors
+completes() {
+	bash -c '. "$1"; COMP_WORDS=(trapstat --vector "#U") COMP_CWORD=2; _trapstat; echo "${COMPREPLY[@]}"
+		COMP_WORDS=(trapstat rec) COMP_CWORD=1; _trapstat; echo "${COMPREPLY[@]}"' \
+		sh "$top/trapstat/completion" >"$logs/completion" && echo '#UD
+record' | cmp - "$logs/completion"
+}
+
 check 'trapstat builds' built
 check 'trapstat builds without a warning, and its man page is well-formed' built_without_warning
-for kernel in guest linux-image-amd64 linux-image-6.12-amd64; do
+check 'split locks, bus locks and UMIP are told from other traps' rows_right
+check 'a shell completes its arguments' completes
+for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	group=$kernel
-	check "$kernel: the guest boots and runs each view" runs "$kernel"
-	[ -s "$logs/$kernel/two.status" ] || continue
+	check "$kernel: the guest boots and runs each view" runs "$kernel" ''
+	[ -s "$logs/$kernel/started" ] || continue
 	job=$logs/$kernel
 	check "$kernel: the capabilities name the sources" sources_named
 	check "$kernel: the summary has what the workload did" summary_right
@@ -196,5 +363,19 @@ for kernel in guest linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: a fault that is held for 20 ms takes as long" durations_right
 	check "$kernel: faults by process, thread, file and cgroup" faults_right
 	check "$kernel: sources of second choice" other_sources_right
+	check "$kernel: ten thousand processes, and rows sum up to the total" processes_right
+	check "$kernel: exec by a thread, PIDs used again, a CPU that goes off" lives_right
+	check "$kernel: UMIP has a row of its own" names_right
+	check "$kernel: control groups" groups_right
+	check "$kernel: records, and the page of one" records_right
+	check "$kernel: a full disk or SIGKILL leaves a record that can be read" cut_right
+	check "$kernel: metrics, which prometheus scrapes" metrics_right
+	check "$kernel: missing capabilities, a narrow terminal and a resize" rights_right
 	check "$kernel: signals end it, and no name controls the terminal" signals_right
 done
+for kernel in guest linux-image-amd64; do
+	group=$kernel
+	check "$kernel: the counts on one CPU" short_right -c 1
+	check "$kernel: the counts on four CPUs" short_right -c 4
+done
+check 'a locked-down kernel: the message says so' locked_down

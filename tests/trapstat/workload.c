@@ -13,8 +13,13 @@
  * segv		SIGSEGV of a read where nothing is mapped
  * divide	SIGFPE of a division by zero
  * ud		SIGILL of ud2
+ * hlt		SIGSEGV of hlt, by #GP
+ * umip		sidt to new memory, which the kernel emulates
+ * exec		first writes, by a thread that becomes this program anew
+ * processes	that many, one after the other, each with a first write
  * held		first reads, each held by a userfaultfd for 20 ms
  * name	0	take a name with control characters
+ * evil	0	take one that would end a script in HTML
  * sleep	seconds
  */
 #define _GNU_SOURCE
@@ -29,6 +34,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,6 +172,54 @@ static void ud(void)
 	asm volatile("ud2");
 }
 
+static void hlt(void)
+{
+	asm volatile("hlt");
+}
+
+static void step_umip(long n)
+{
+	char *p = map_anon(n);
+
+	for (long i = 0; i < n; i++)
+		asm volatile("sidt (%0)" : : "r" (p + i * PAGE) : "memory");
+}
+
+static void *exec_anon(void *n)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", (long)n);
+	execl("/proc/self/exe", "workload", "anon", text, NULL);
+	return NULL;
+}
+
+static void step_exec(long n)
+{
+	pthread_t thread;
+	int status;
+
+	if (!fork()) {
+		pthread_create(&thread, NULL, exec_anon, (void *)n);
+		pause();
+	}
+	wait(&status);
+}
+
+static void step_processes(long n)
+{
+	char *p = map_anon(1);
+	int status;
+
+	for (long i = 0; i < n; i++) {
+		if (!fork()) {
+			write_each(p, 1);
+			_exit(0);
+		}
+		wait(&status);
+	}
+}
+
 static void raise_each(long n, int number, void (*trap)(void))
 {
 	static long i;	/* siglongjmp() leaves it alone */
@@ -189,6 +243,11 @@ static void step_divide(long n)
 static void step_ud(long n)
 {
 	raise_each(n, SIGILL, ud);
+}
+
+static void step_hlt(long n)
+{
+	raise_each(n, SIGSEGV, hlt);
 }
 
 static void *hold(void *fd)
@@ -228,9 +287,31 @@ static void step_name(long n)
 	prctl(PR_SET_NAME, "a\033[31mb");
 }
 
+static void step_evil(long n)
+{
+	(void)n;
+	prctl(PR_SET_NAME, "</script>\"'&");
+}
+
 static void step_sleep(long n)
 {
 	sleep(n);
+}
+
+/* The page faults of this process and of its children, into the file that WORKLOAD_USAGE names */
+static void note_usage(void)
+{
+	char *path = getenv("WORKLOAD_USAGE");
+	struct rusage self, children;
+	FILE *f = path ? fopen(path, "w") : NULL;
+
+	if (!f)
+		return;
+	getrusage(RUSAGE_CHILDREN, &children);
+	getrusage(RUSAGE_SELF, &self);
+	fprintf(f, "%ld\n", self.ru_minflt + self.ru_majflt + children.ru_minflt +
+		children.ru_majflt);
+	fclose(f);
 }
 
 int main(int argc, char **argv)
@@ -242,8 +323,9 @@ int main(int argc, char **argv)
 		{ "anon", step_anon }, { "cow", step_cow }, { "file", step_file },
 		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
 		{ "threads", step_threads }, { "segv", step_segv }, { "divide", step_divide },
-		{ "ud", step_ud }, { "held", step_held }, { "name", step_name },
-		{ "sleep", step_sleep },
+		{ "ud", step_ud }, { "hlt", step_hlt }, { "umip", step_umip },
+		{ "exec", step_exec }, { "processes", step_processes }, { "held", step_held },
+		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
 
@@ -257,5 +339,6 @@ int main(int argc, char **argv)
 		}
 		steps[i].step(atol(argv[arg + 1]));
 	}
+	note_usage();
 	return 0;
 }

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""files.py events RECORD: a line for each kind of event: count, trap, outcome, mode, memory,
+mapping and function. RECORD is of "trapstat record", with .json or .csv.
+files.py traps FILE: count and name of each trap in a record, or in its page.
+files.py nested RECORD.json: fails if slices of a thread overlap without one being within the
+other; prints how many are within another.
+files.py metrics FILE: the samples of an OpenMetrics text, which has to be well-formed.
+files.py terminal COLUMNS COMMAND...: run the command in a terminal of that size, which
+gets 40 columns more after 4 seconds. Print the longest line before and after that.
+files.py prometheus FOLDER: scrape the .prom file there with Debian's prometheus and
+prometheus-node-exporter. Fails if a sample differs."""
+import collections
+import csv
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+import urllib.parse
+import urllib.request
+
+
+def events(path):
+    """The events of a record, each a dict with the names of the columns of the CSV."""
+    if path.endswith('.csv'):
+        with open(path, encoding='ascii', newline='') as file:
+            return list(csv.DictReader(file))
+    with open(path, encoding='ascii') as file:
+        found = json.load(file)
+    return [dict(e['args'], tid=e['tid'], ts=e['ts'], dur=e.get('dur', 0))
+            for e in found if e['ph'] != 'M']
+
+
+def page_data(path):
+    """What the script of a page draws."""
+    with open(path, encoding='ascii') as file:
+        text = file.read()
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
+                                text).group(1))
+
+
+def print_events(path):
+    """A line for each kind of event."""
+    print_counts((e['trap'], e.get('outcome') or '-', e['mode'], e.get('memory') or '-',
+                  re.sub(r'\+.*', '', e.get('place') or '-'),
+                  re.sub(r' .*', '', e['instruction']) or '-') for e in events(path))
+
+
+def print_traps(path):
+    """How often each trap is in a record or in its page."""
+    if path.endswith('.html'):
+        for name, values in sorted(page_data(path)['series']):
+            print(sum(values), name)
+    else:
+        print_counts((e['trap'],) for e in events(path))
+
+
+def print_counts(kinds):
+    """Each kind with its count, in the order of their names."""
+    for kind, n in sorted(collections.Counter(kinds).items()):
+        print(n, *kind)
+
+
+def check_nested(path):
+    """Slices of a thread are apart, or one is within the other."""
+    within = 0
+    threads = collections.defaultdict(list)
+    for e in events(path):
+        if e['dur']:
+            threads[e['tid']].append((e['ts'], -e['dur']))
+    for slices in threads.values():
+        ends = []
+        for begin, minus in sorted(slices):
+            while ends and ends[-1] <= begin:
+                ends.pop()
+            if ends and begin - minus > ends[-1] + 0.002:
+                sys.exit('a slice at %f overlaps with the one before' % begin)
+            within += bool(ends)
+            ends.append(begin - minus)
+    print(within, 'within another')
+
+
+def print_metrics(path):
+    """The samples of an OpenMetrics text."""
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+    with open(path, encoding='ascii') as file:
+        for family in text_string_to_metric_families(file.read()):
+            for sample in family.samples:
+                print('%.9g' % sample.value, sample.name,
+                      *('%s=%s' % label for label in sorted(sample.labels.items())))
+
+
+def run_in_terminal(columns, command):
+    """Run a command in a terminal, which changes its size once."""
+    def resize(width):
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 12, width, 0, 0))
+
+    pid, terminal = pty.fork()
+    if not pid:
+        time.sleep(0.5)     # until it has its size
+        os.execvp(command[0], command)
+    resize(columns)
+    longest = []
+    for width in columns, columns + 40:
+        resize(width)
+        os.kill(pid, signal.SIGWINCH)
+        until, text = time.time() + 4, b''
+        while time.time() < until:
+            try:
+                text += os.read(terminal, 65536)
+            except OSError:
+                break
+        # Neither escape sequences nor the frame before the change count
+        frames = re.split(rb'\x1b\[H', text)[2:] or [text]
+        lines = [re.sub(rb'\x1b\[[A-Z]', b'', line).rstrip(b'\r')
+                 for frame in frames for line in frame.split(b'\n')]
+        longest.append(max(len(line) for line in lines))
+    os.kill(pid, signal.SIGINT)
+    print(*longest, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def free_port():
+    """A TCP port that nobody listens on."""
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+def query(port, expression):
+    """The value of a series in prometheus, or None."""
+    url = 'http://127.0.0.1:%d/api/v1/query?query=%s' % (port, urllib.parse.quote(expression))
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        result = json.load(answer)['data']['result']
+    return float(result[0]['value'][1]) if len(result) == 1 else None
+
+
+def check_prometheus(folder):
+    """Scrape a file of the textfile collector, and compare each sample."""
+    samples = {}
+    with open(os.path.join(folder, 'trapstat.prom'), encoding='ascii') as file:
+        for line in file:
+            if not line.startswith('#'):
+                name, value = line.rsplit(' ', 1)
+                samples[name] = float(value)
+    exporter, server = free_port(), free_port()
+    with tempfile.TemporaryDirectory() as tmp:
+        with open(tmp + '/config', 'w', encoding='ascii') as file:
+            file.write('scrape_configs: [{job_name: trapstat, scrape_interval: 1s, '
+                       "static_configs: [{targets: ['127.0.0.1:%d']}]}]\n" % exporter)
+        with open(tmp + '/log', 'w', encoding='ascii') as log:
+            programs = [subprocess.Popen(command, stdout=log, stderr=log) for command in (
+                ['prometheus-node-exporter', '--web.listen-address=127.0.0.1:%d' % exporter,
+                 '--collector.disable-defaults', '--collector.textfile',
+                 '--collector.textfile.directory=' + folder],
+                ['prometheus', '--config.file=' + tmp + '/config',
+                 '--storage.tsdb.path=' + tmp + '/data',
+                 '--web.listen-address=127.0.0.1:%d' % server])]
+        found = None
+        try:
+            until = time.time() + 60
+            while found is None and time.time() < until:
+                time.sleep(1)
+                try:
+                    found = query(server, 'trapstat_lost_total{what="faults"}')
+                except OSError:
+                    pass
+            wrong = [name for name, value in samples.items() if query(server, name) != value]
+        finally:
+            for program in programs:
+                program.terminate()
+                program.wait()
+    if wrong or not samples:
+        sys.exit('of %d samples, these differ: %s' % (len(samples), ' '.join(wrong[:5])))
+    print(len(samples), 'samples are equal')
+
+
+if __name__ == '__main__':
+    what, *words = sys.argv[1:]
+    if what == 'terminal':
+        run_in_terminal(int(words[0]), words[1:])
+    else:
+        {'events': print_events, 'traps': print_traps, 'nested': check_nested,
+         'metrics': print_metrics, 'prometheus': check_prometheus}[what](words[0])
