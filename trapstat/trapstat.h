@@ -130,7 +130,7 @@ struct config {
 	unsigned int at[2][FIELDS];
 	unsigned char traps, faults;	/* what to sum up; both for "record" */
 	unsigned char record;		/* send each event */
-	unsigned char capabilities;	/* only look what there is */
+	unsigned char capabilities;	/* print what the sources have */
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned char has_btf, find_vma;
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
