@@ -348,7 +348,7 @@ record' | cmp - "$logs/completion"
 
 check 'trapstat builds' built
 check 'trapstat builds without a warning, and its man page is well-formed' built_without_warning
-check 'split locks, bus locks and UMIP are told from other traps' rows_right
+check 'split locks, bus locks and UMIP have rows of their own' rows_right
 check 'a shell completes its arguments' completes
 for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	group=$kernel
