@@ -21,7 +21,7 @@ unsigned int nothing;			/* 0 */
 bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
 
 struct fault {
-	__u64 address, ip, ns, ino;
+	__u64 address, ip, ns, ino, end;	/* end: 0 for now */
 	__u32 dev;
 	__u32 row, outcome, mode, flags, signal, si_code;
 };
@@ -302,7 +302,7 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
-	event->end = bpf_ktime_get_ns();
+	event->end = f->end ? f->end : bpf_ktime_get_ns();
 	event->ns = f->ns;
 	event->address = f->address;
 	event->ip = f->ip;

@@ -71,17 +71,19 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 	unsigned long long start, end, offset, ino;
 	unsigned int major, minor;
 	char name[4096];
-	int n;
+	int n, at;
 
 	for (const char *line = maps->text; line && *line; line = strchr(line, '\n') + 1) {
-		name[0] = '\0';
-		n = sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %4095[^\n]", &start, &end, &offset,
-			   &major, &minor, &ino, name);
+		n = sscanf(line, "%llx-%llx %*s %llx %x:%x %llu%n", &start, &end, &offset, &major,
+			   &minor, &ino, &at);
 		if (n < 6 || address < start || address >= end)
 			continue;
+		/* The name is behind blanks, up to the end of the line */
+		line += at + strspn(line + at, " ");
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, "\n"), line);
 		memset(place, 0, sizeof(*place));
 		place->offset = address - start;
-		if (n == 6) {
+		if (!name[0]) {
 			copy(place->name, NAME, "[anon]");
 			return true;
 		}

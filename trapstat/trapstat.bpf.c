@@ -47,6 +47,7 @@ int trap_exit(struct bpf_raw_tracepoint_args *ctx)
 	trap.row = begin->row;
 	trap.ip = begin->ip;
 	trap.ns = now - begin->start;
+	trap.end = now;		/* so that what is nested stays within */
 	bpf_map_delete_elem(&begun, &key);
 	count_trap(trap.row, mode, 0, trap.ns);
 	if (config.record && is_wanted_trap(trap.row, mode))
