@@ -11,7 +11,10 @@
 #include "symbols.h"
 #include "trapstat.skel.h"
 
-static unsigned long long now_ns(void)
+/**
+ * now_ns - The time of CLOCK_MONOTONIC, in ns
+ */
+unsigned long long now_ns(void)
 {
 	struct timespec now;
 

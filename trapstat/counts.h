@@ -31,6 +31,7 @@ void counts_free(struct counts *c);
 struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);
 void sum_add(struct fault_sum *to, const struct fault_sum *sum);
 unsigned long long sum_percentile(const struct fault_sum *sum, double share);
+unsigned long long now_ns(void);
 double counts_age(const struct counts *c);
 
 #endif

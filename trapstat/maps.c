@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
-#include <time.h>
 
 #include "print.h"
 #include "symbols.h"
@@ -21,14 +19,6 @@ static struct maps {
 } all_maps[64];
 
 enum { FRESH = 20000000 };		/* maps are read again after so many ns */
-
-static unsigned long long now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static void read_comm(unsigned int pid, char comm[COMM])
 {

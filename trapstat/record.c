@@ -43,13 +43,8 @@ const struct sink *sink_of(const char *path)
 	return NULL;
 }
 
-/**
- * shown_of - An event as text
- * @shown:	gets it
- * @event:	the event
- * @s:		the sources
- */
-void shown_of(struct shown *shown, const struct event *event, const struct sources *s)
+/* An event as text */
+static void shown_of(struct shown *shown, const struct event *event, const struct sources *s)
 {
 	int i;
 

@@ -41,7 +41,6 @@ extern const char page_html[];
 extern const struct sink json_sink, csv_sink, page_sink;
 
 const struct sink *sink_of(const char *path);
-void shown_of(struct shown *shown, const struct event *event, const struct sources *s);
 int close_file(FILE *out, const char *path);
 int view_report(const char *from, const char *to);
 
