@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,15 +14,24 @@
 #include <bpf/libbpf.h>
 
 #include "print.h"
+#include "sinks.h"
 #include "trapstat.skel.h"
 #include "views.h"
 
+enum { MOST_SLOW = 5 };
+
 static pid_t child;
+static unsigned long long began, took, held_since;	/* ns; held: stopped at its end */
 
 static void pass_on(int number)
 {
 	if (child > 0)
 		kill(child, number);
+}
+
+static void wake(int number)
+{
+	(void)number;
 }
 
 static int by_count(const void *a, const void *b)
@@ -42,10 +52,11 @@ static void print_row(FILE *out, const char *outcome, const char *mode, const ch
 }
 
 /* What only exceptions:page_fault_* has seen gets a row of its own, for each mode */
-static void print_outcomes(FILE *out, struct counts *c, const struct sources *s)
+static void print_outcomes(FILE *out, struct counts *c, const struct sources *s, size_t rows)
 {
 	unsigned long long begun[2] = {}, reached[2] = {}, all = 0;
 	struct fault_sum none = {};
+	size_t kinds = 0;
 
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
@@ -68,11 +79,13 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s)
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
 
-		if (key->outcome < BEGUN)
+		if (key->outcome < BEGUN && (!rows || kinds++ < rows))
 			print_row(out, outcome_names[key->outcome], mode_names[key->mode],
 				  text_flags(key->outcome, key->flags).text, &c->fault[i].sum,
 				  all, true);
 	}
+	if (kinds > rows)
+		fprintf(out, "and %zu more\n", kinds - rows);
 	for (int mode = MODE_USER; mode >= MODE_KERNEL; mode--) {
 		none.count = begun[mode == MODE_USER];
 		if (none.count)
@@ -81,19 +94,18 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s)
 	}
 }
 
-static void summarize(struct counts *c, const struct sources *s, char **argv, int status,
-		      const struct rusage *usage)
+static void summarize(FILE *out, struct counts *c, const struct sources *s,
+		      const struct options *o, int status, const struct rusage *usage)
 {
 	unsigned long long minor = 0, major = 0;
 	bool known = knows_ends(s);
-	FILE *out = stderr;
 
 	fputs("\ntrapstat:", out);
-	for (; *argv; argv++) {
+	for (char **word = o->command; *word; word++) {
 		fputc(' ', out);
-		print_plain(out, 0, *argv, strlen(*argv));
+		print_plain(out, 0, *word, strlen(*word));
 	}
-	fprintf(out, ": %.3f s, exit status %d\n\n", c->seconds, status);
+	fprintf(out, ": %s, exit status %d\n", text_ns(took).text, status);
 	if (s->config->outcome == ANY)
 		print_traps(out, c, s, false, false);
 	print_signals(out, c, s);
@@ -102,9 +114,8 @@ static void summarize(struct counts *c, const struct sources *s, char **argv, in
 		major += c->fault[i].key.outcome == MAJOR ? c->fault[i].sum.count : 0;
 	}
 	if (s->config->vector == ANY || s->config->vector == ROW_PF)
-		print_outcomes(out, c, s);
-	print_slowest(out, c, s);
-	fputc('\n', out);
+		print_outcomes(out, c, s, o->rows);
+	print_slowest(out, c, s, MOST_SLOW);
 	if (!is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
 		fprintf(out, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
 			text_number(known, minor).text, text_number(known, major).text,
@@ -133,6 +144,7 @@ int command_start(struct sources *s, char **words)
 		fprintf(stderr, "trapstat: %s\n", strerror(errno));
 		return -1;
 	}
+	began = now_ns();
 	child = fork();
 	if (!child) {
 		signal(SIGINT, SIG_DFL);
@@ -149,10 +161,23 @@ int command_start(struct sources *s, char **words)
 	sigaction(SIGTERM, &action, NULL);
 	if (sighup.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
-	if (child > 0)
-		return 0;
-	fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
-	return -1;
+	if (child < 0) {
+		fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
+		return -1;
+	}
+	/* Without bpf_find_vma(), /proc/PID/maps is read, which is empty after the end */
+	if (knows_ends(s) && !s->find_vma)
+		ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACEEXIT);
+	return 0;
+}
+
+/* As if nobody traced it: signals reach it, and one that stops it does so */
+static void resume(int state)
+{
+	bool is_stop = state >> 16 == PTRACE_EVENT_STOP, by_signal = WSTOPSIG(state) != SIGTRAP;
+
+	ptrace(is_stop && by_signal ? PTRACE_LISTEN : PTRACE_CONT, child, NULL,
+	       (long)(state >> 16 ? 0 : WSTOPSIG(state)));
 }
 
 static bool wait_for(int *status, struct rusage *usage, int flags)
@@ -160,11 +185,26 @@ static bool wait_for(int *status, struct rusage *usage, int flags)
 	int state;
 	pid_t pid;
 
-	do
+	if (held_since) {
+		ptrace(PTRACE_CONT, child, NULL, NULL);
+		began += now_ns() - held_since;
+		held_since = 0;
+	}
+	for (;;) {
 		pid = wait4(child, &state, flags, usage);
-	while (pid < 0 && errno == EINTR);
-	if (pid != child)
-		return false;
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid != child)
+			return false;
+		if (!WIFSTOPPED(state))
+			break;
+		if (state >> 16 == PTRACE_EVENT_EXIT && flags & WNOHANG) {
+			held_since = now_ns();
+			return false;
+		}
+		resume(state);
+	}
+	took = now_ns() - began;
 	child = 0;
 	*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 	return true;
@@ -174,6 +214,8 @@ static bool wait_for(int *status, struct rusage *usage, int flags)
  * command_has_ended - Whether the command has ended
  * @status:	its exit status, or 128 and the number of the signal that ended it
  * @usage:	what it has used
+ *
+ * Where mappings are read from /proc, the command stops at its end, until the next call.
  */
 bool command_has_ended(int *status, struct rusage *usage)
 {
@@ -199,21 +241,30 @@ void command_wait(int *status, struct rusage *usage)
  */
 int view_command(struct sources *s, const struct options *o)
 {
+	FILE *out = o->file ? fopen(o->file, "we") : stderr;
 	struct rusage usage = {};
 	int status = 1, failed = 0;
 	struct counts c;
 
+	if (!out) {
+		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
+		return 2;
+	}
+	signal(SIGCHLD, wake);
 	if (!counts_init(&c, s) && !command_start(s, o->command)) {
 		/* The mappings of a slow fault are looked up while the process is there */
 		while (!command_has_ended(&status, &usage) && !failed) {
-			nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+			if (!held_since)
+				nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 			failed = counts_read(&c, s);
 		}
 		if (failed || counts_read(&c, s))
 			status = 1;
 		else
-			summarize(&c, s, o->command, status, &usage);
+			summarize(out, &c, s, o, status, &usage);
 	}
 	counts_free(&c);
+	if (o->file && close_file(out, o->file))
+		status = 1;
 	return status;
 }

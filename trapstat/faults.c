@@ -190,7 +190,7 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
 	if (rows < n)
 		fprintf(out, "%10s and %d more\n", "", n - rows);
 	print_group(out, &total, "", "total", c, s);
-	print_slowest(out, c, s);
+	print_slowest(out, c, s, SLOWEST);
 	print_lost(out, c);
 	fputc('\n', out);
 	free(groups);

@@ -24,7 +24,7 @@
 static const char usage[] =
 	"usage: trapstat [OPTIONS] [INTERVAL [COUNT]]           traps per second\n"
 	"       trapstat [OPTIONS] faults [INTERVAL [COUNT]]    page faults of each process\n"
-	"       trapstat [OPTIONS] -- COMMAND [ARGS]            a command and its children\n"
+	"       trapstat [OPTIONS] [-o FILE] -- COMMAND [ARGS]  a command and its children\n"
 	"       trapstat [OPTIONS] record -o FILE [SECONDS | -- COMMAND [ARGS]]\n"
 	"                                                       each event: .json, .html, .csv\n"
 	"       trapstat report FILE.json [-o FILE.html]        the page of such a record\n"
@@ -324,8 +324,8 @@ static void check_options(const struct options *o, enum view view)
 		die("record: where to? -o FILE.json, FILE.html or FILE.csv");
 	if (view == RECORD && !sink_of(o->file))
 		die("%s: the name ends in none of .json, .html and .csv", o->file);
-	if (view != RECORD && view != EXPORT && o->file)
-		die("-o is for record, report and export");
+	if (view != RECORD && view != EXPORT && !o->command && o->file)
+		die("-o is for record, report, export and a command");
 }
 
 int main(int argc, char **argv)

@@ -212,7 +212,7 @@ void print_signals(FILE *out, const struct counts *c, const struct sources *s)
 
 	if (is_filtered(s))
 		return;
-	fprintf(out, "signals of traps:");
+	fprintf(out, "signals:");
 	for (int i = 0; i < SIGNALS * CODES; i++) {
 		if (!c->signal[i])
 			continue;
@@ -231,8 +231,8 @@ void print_signals(FILE *out, const struct counts *c, const struct sources *s)
  */
 void print_slow_head(FILE *out)
 {
-	fprintf(out, "%8s %-11s %-6s %-14s %18s %18s %7s %-16s %-28s %s\n", "DURATION", "OUTCOME",
-		"MODE", "MEMORY", "ADDRESS", "IP", "TID", "COMM", "MAPPING", "INSTRUCTION");
+	fprintf(out, "%8s %-11s %-6s %-11s %14s %-20s %-24s %7s %s\n", "DURATION", "OUTCOME",
+		"MODE", "MEMORY", "ADDRESS", "MAPPING", "INSTRUCTION", "TID", "COMM");
 }
 
 /**
@@ -243,17 +243,16 @@ void print_slow_head(FILE *out)
  */
 void print_slow(FILE *out, const struct event *event, const struct sources *s)
 {
-	fprintf(out, "%8s %-11s %-6s %-14s %#18llx ", text_ns(event->ns).text,
+	struct long_text code = text_code(event, s);
+
+	if (!strcmp(code.text, "-") && event->ip)
+		snprintf(code.text, sizeof(code.text), "%#llx", event->ip);
+	fprintf(out, "%8s %-11s %-6s %-11s %#14llx %-20s %-24s %7u ", text_ns(event->ns).text,
 		outcome_names[event->outcome < OUTCOMES ? event->outcome : BEGUN],
 		mode_names[event->mode], text_flags(event->outcome, event->flags).text,
-		event->address);
-	if (event->ip)
-		fprintf(out, "%#18llx", event->ip);
-	else
-		fprintf(out, "%18s", "-");
-	fprintf(out, " %7u ", event->tid);
-	print_plain(out, 17, event->comm, COMM);
-	fprintf(out, "%-28s %s\n", text_place(&event->place).text, text_code(event, s).text);
+		event->address, text_place(&event->place).text, code.text, event->tid);
+	print_plain(out, 0, event->comm, COMM);
+	fputc('\n', out);
 }
 
 /**
@@ -261,14 +260,15 @@ void print_slow(FILE *out, const struct event *event, const struct sources *s)
  * @out:	where to
  * @c:		of counts_read()
  * @s:		the sources
+ * @most:	how many
  */
-void print_slowest(FILE *out, const struct counts *c, const struct sources *s)
+void print_slowest(FILE *out, const struct counts *c, const struct sources *s, int most)
 {
 	if (!knows_ends(s) || !c->slows)
 		return;
-	fputs("\nthe slowest:\n", out);
+	fputc('\n', out);
 	print_slow_head(out);
-	for (int i = 0; i < c->slows; i++)
+	for (int i = 0; i < c->slows && i < most; i++)
 		print_slow(out, &c->slow[i], s);
 }
 

@@ -29,7 +29,7 @@ void print_plain(FILE *out, int width, const char *name, size_t size);
 void print_signals(FILE *out, const struct counts *c, const struct sources *s);
 void print_slow_head(FILE *out);
 void print_slow(FILE *out, const struct event *event, const struct sources *s);
-void print_slowest(FILE *out, const struct counts *c, const struct sources *s);
+void print_slowest(FILE *out, const struct counts *c, const struct sources *s, int most);
 void print_lost(FILE *out, const struct counts *c);
 int screen_show(char *text);
 

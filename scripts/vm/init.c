@@ -20,10 +20,6 @@
  *
  * "init tsc", on the host, prints the frequency of the TSC in kHz. The CPU that QEMU emulates
  * has the same one, and a kernel without ACPI cannot measure it.
- *
- * "init traced PROGRAM ARGS...", within a job, runs PROGRAM. The trap and page fault
- * events fire for this process and what it forks alone. What it has mapped at its end is
- * in /job/maps.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -36,7 +32,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/ptrace.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -195,101 +190,6 @@ static void start_job(int interactive)
 	_exit(127);
 }
 
-static void write_file(const char *file, const char *text)
-{
-	int fd = open(file, O_WRONLY | O_TRUNC);
-	ssize_t n;
-
-	/* set_event takes a word at a time */
-	do {
-		n = fd < 0 ? -1 : write(fd, text, strlen(text));
-		if (n < 0) {
-			perror(file);
-			exit(1);
-		}
-		text += n;
-	} while (*text);
-	close(fd);
-}
-
-static void copy_file(const char *from, const char *to)
-{
-	char buf[4096];
-	FILE *in = fopen(from, "r"), *out = fopen(to, "w");
-	size_t n;
-
-	while (in && out && (n = fread(buf, 1, sizeof(buf), in)))
-		fwrite(buf, 1, n, out);
-	if (in)
-		fclose(in);
-	if (out)
-		fclose(out);
-}
-
-/* Wait for the end of PID, whose signals pass. Before the end, save its mappings */
-static int wait_traced(pid_t pid)
-{
-	int status, signal;
-	char maps[32];
-
-	snprintf(maps, sizeof(maps), "/proc/%d/maps", pid);
-	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
-		signal = 0;
-		switch (status >> 16) {
-		case PTRACE_EVENT_EXIT:
-			copy_file(maps, "/job/maps");
-			break;
-		case PTRACE_EVENT_STOP:
-			if (WSTOPSIG(status) != SIGTRAP) {
-				ptrace(PTRACE_LISTEN, pid, NULL, NULL);
-				continue;
-			}
-			break;
-		case 0:
-			signal = WSTOPSIG(status);
-			break;
-		}
-		ptrace(PTRACE_CONT, pid, NULL, (void *)(long)signal);
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* A program of its own for this, as a shell would add its own page faults */
-static void run_traced(char **argv)
-{
-	char events[128] = "sched:sched_process_exec sched:sched_process_exit trap:*";
-	char text[16] = "";
-	int go[2];
-	pid_t pid;
-
-	if (pipe(go))
-		die("traced");
-	pid = fork();
-	if (pid < 0)
-		die("traced");
-	if (!pid) {
-		close(go[1]);
-		if (read(go[0], text, 1) != 1)
-			exit(1);
-		close(go[0]);
-		execvp(argv[0], argv);
-		fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
-		exit(errno == ENOENT ? 127 : 126);
-	}
-	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL))
-		perror("init: ptrace");
-	if (!access("/sys/kernel/tracing/events/pagefault", F_OK))
-		strcat(events, " pagefault:*");
-	snprintf(text, sizeof(text), "%d", pid);
-	write_file("/sys/kernel/tracing/options/event-fork", "1");
-	write_file("/sys/kernel/tracing/set_event_pid", text);
-	write_file("/sys/kernel/tracing/set_event", events);
-	write_file("/sys/kernel/tracing/trace", "");
-	if (write(go[1], text, 1) != 1)
-		die("traced");
-	exit(wait_traced(pid));
-}
-
 static void print_tsc_khz(void)
 {
 	struct timespec begin, end, pause = { .tv_nsec = 100000000 };
@@ -359,8 +259,6 @@ int main(int argc, char **argv)
 		print_tsc_khz();
 		return 0;
 	}
-	if (argc > 2 && !strcmp(argv[1], "traced"))
-		run_traced(argv + 2);
 	if (getpid() != 1)
 		run_tests();
 

@@ -62,11 +62,11 @@ run_root() {
 	printf '#!/bin/sh\necho "from the host: $1"\n' >"$logs/on-the-host" &&
 	chmod +x "$logs/on-the-host" &&
 	ROOT=tools CMD="$logs/on-the-host word" "$top/scripts/vm/run" >"$logs/run-host" &&
-	grep -qx '  from the host: word' "$logs/run-host" &&
+	grep -qx 'from the host: word' "$logs/run-host" &&
 	env ROOT=tools CMD='perf --version' "$top/scripts/vm/run" >"$logs/run-root" &&
 	cat "$logs/run-root" &&
 	perf=$(sed -n 's/^linux-perf \([^-]*\)-.*/\1/p' "$root/packages") &&
-	grep -qx "  perf version $perf" "$logs/run-root" &&
+	grep -qx "perf version $perf" "$logs/run-root" &&
 	grep -q 'exit status 0$' "$logs/run-root"
 }
 says() {	# FILE WORDS

@@ -222,7 +222,7 @@ processes_right() {
 	[ "$rows" -ge $((10000 - lost)) ] || return 1
 	[ "$total" -ge $(($(cat "$job/usage") - 100 - 20 * lost)) ] && [ "$total" -le $(($(cat "$job/usage") + 100)) ] || return 1
 	# The rows sum up to the total
-	awk '/^the slowest/ { exit }
+	awk '/^DURATION/ { exit }
 		$2 == "total" || $1 == "total" { for (i = 4; i <= 9; i++) t[i] = $(i - ($1 == "total")) ; next }
 		NR > 1 && NF > 14 { for (i = 4; i <= 9; i++) n[i] += $i }
 		END { for (i = 4; i <= 9; i++) if (n[i] != t[i]) exit 1 }' "$file"
