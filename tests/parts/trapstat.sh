@@ -5,7 +5,7 @@
 # Debian's kernels are those that this release has packages of. They come with their modules,
 # which tests/trapstat/modules.c loads.
 
-need clang-19 bpftool modprobe xz man bc prometheus prometheus-node-exporter
+need clang-19 bpftool modprobe xz man bc
 [ -e /usr/include/bpf/libbpf.h ] || skip_part "there is no libbpf-dev"
 kernels guest tools
 trapstat=$logs/built/trapstat
@@ -376,7 +376,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: control groups" groups_right
 	check "$kernel: records, and the page of one" records_right
 	check "$kernel: a full disk or SIGKILL leaves a record that can be read" cut_right
-	check "$kernel: metrics, which prometheus scrapes" metrics_right
+	check_with 'prometheus prometheus-node-exporter' "$kernel: metrics, which prometheus scrapes" metrics_right
 	check "$kernel: missing capabilities, a narrow terminal and a resize" rights_right
 	check "$kernel: signals end it, and no name controls the terminal" signals_right
 done
