@@ -27,7 +27,7 @@ fetched() {
 	flock 7
 	out=$store/$1_$2.git
 	[ ! -f "$out/touched" ] || [ -n "$(comm -23 "$logs/touched" "$out/touched")" ] || return 0
-	new=$logs/neighbour.new
+	new=$logs/release.new
 	rm -rf "$new" "$out" && mkdir -p "$new/tree" && cd "$new" || return 1
 	apt_own apt-get download "$1=$2" || return 2
 	# Not all of the files are there: some are the series' own
@@ -74,7 +74,7 @@ take_over() {	# PATCH
 # apply GIT: git am -3 of all series onto it. Prints where it does not apply
 sgit() { plain_git -C "$scratch" "$@"; }
 apply() {
-	local scratch="$logs/neighbour" patch
+	local scratch="$logs/release" patch
 	rm -rf "$scratch" && plain_git init -q "$scratch" &&
 	printf '%s\n' "$1/objects" "$src/.git/objects" >"$scratch/.git/objects/info/alternates" &&
 	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
@@ -85,20 +85,20 @@ apply() {
 	[ "$(sgit rev-list --count HEAD)" -gt 1 ]
 }
 
-neighbour() {	# SUITE PACKAGE VERSION UPSTREAM
-	local name="neighbour: $2 of $1" known="$hooks/releases/${2#linux-source-}" status=0
+one_release() {	# SUITE PACKAGE VERSION UPSTREAM
+	local name="release: $2 of $1" known="$hooks/releases/${2#linux-source-}" status=0
 	local known_places places difference
 	selected "$name" || return 0
 	case $4 in *rc*) known=$known-rc ;; esac
 	known_places=$(grep -v '^#' "$known" 2>/dev/null || :)
 	say "$name"
-	(fetched "$2" "$3") >"$logs/neighbour.log" 2>&1 || status=$?
-	[ $status != 0 ] || places=$(apply "$store/$2_$3.git" 2>>"$logs/neighbour.log") || status=1
+	(fetched "$2" "$3") >"$logs/release.log" 2>&1 || status=$?
+	[ $status != 0 ] || places=$(apply "$store/$2_$3.git" 2>>"$logs/release.log") || status=1
 	if [ $status = 2 ]; then
 		skip "$name" "$3 could not be downloaded"
 	elif [ $status != 0 ]; then
 		fail "$name"
-		tail -n 5 "$logs/neighbour.log" | sed 's/^/# /'
+		tail -n 5 "$logs/release.log" | sed 's/^/# /'
 	elif [ ! -f "$known" ] && [ "$places" ]; then
 		pass "$name has conflicts, and no list in ${hooks##*/}/releases yet"
 		echo "$places" | sed "s|^|# $3 does not take |"
@@ -120,7 +120,7 @@ find_mirror
 seen=" ${base_version%-*} "
 for suite in "$base_suite" testing sid experimental; do
 	if ! use_suite "$logs/apt.$suite" "$suite" >"$logs/apt.$suite.log" 2>&1; then
-		selected "neighbour: of $suite" &&
+		selected "release: of $suite" &&
 			skip "releases of $suite" "apt-get update of $suite failed (see $logs/apt.$suite.log)"
 		continue
 	fi
@@ -129,9 +129,9 @@ for suite in "$base_suite" testing sid experimental; do
 		upstream=${version%-*}
 		case $seen in *" $upstream "*) continue ;; esac
 		seen="$seen$upstream "
-		neighbour "$suite" "$package" "$version" "$upstream"
+		one_release "$suite" "$package" "$version" "$upstream"
 	done
 	rm -rf "$logs/apt.$suite"
 done
-[ "$seen" != " ${base_version%-*} " ] || ! selected neighbour ||
+[ "$seen" != " ${base_version%-*} " ] || ! selected release ||
 	skip_part 'no suite that can be had has another 7.x'
