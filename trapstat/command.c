@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,13 +14,15 @@
 
 #include "print.h"
 #include "sinks.h"
+#include "symbols.h"
 #include "trapstat.skel.h"
 #include "views.h"
 
 enum { MOST_SLOW = 5 };
 
 static pid_t child;
-static unsigned long long began, took, held_since;	/* ns; held: stopped at its end */
+static unsigned long long began;			/* ns */
+static __volatile__ unsigned long long ended_at;	/* ns, as of the last SIGCHLD */
 
 static void pass_on(int number)
 {
@@ -29,9 +30,10 @@ static void pass_on(int number)
 		kill(child, number);
 }
 
-static void wake(int number)
+static void note_end(int number)
 {
 	(void)number;
+	ended_at = now_ns();
 }
 
 static int by_count(const void *a, const void *b)
@@ -85,7 +87,7 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s,
 				  all, true);
 	}
 	if (kinds > rows)
-		fprintf(out, "and %zu more\n", kinds - rows);
+		fprintf(out, "and %zu more (-n 0 shows all)\n", kinds - rows);
 	for (int mode = MODE_USER; mode >= MODE_KERNEL; mode--) {
 		none.count = begun[mode == MODE_USER];
 		if (none.count)
@@ -100,12 +102,12 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
 	unsigned long long minor = 0, major = 0;
 	bool known = knows_ends(s);
 
-	fputs("\ntrapstat:", out);
+	fprintf(out, "\ntrapstat: %s, exit status %d:", text_ns(c->seconds * 1e9).text, status);
 	for (char **word = o->command; *word; word++) {
 		fputc(' ', out);
 		print_plain(out, 0, *word, strlen(*word));
 	}
-	fprintf(out, ": %s, exit status %d\n", text_ns(took).text, status);
+	fputc('\n', out);
 	if (s->config->outcome == ANY)
 		print_traps(out, c, s, false, false);
 	print_signals(out, c, s);
@@ -165,19 +167,7 @@ int command_start(struct sources *s, char **words)
 		fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
 		return -1;
 	}
-	/* Without bpf_find_vma(), /proc/PID/maps is read, which is empty after the end */
-	if (knows_ends(s) && !s->find_vma)
-		ptrace(PTRACE_SEIZE, child, NULL, PTRACE_O_TRACEEXIT);
 	return 0;
-}
-
-/* As if nobody traced it: signals reach it, and one that stops it does so */
-static void resume(int state)
-{
-	bool is_stop = state >> 16 == PTRACE_EVENT_STOP, by_signal = WSTOPSIG(state) != SIGTRAP;
-
-	ptrace(is_stop && by_signal ? PTRACE_LISTEN : PTRACE_CONT, child, NULL,
-	       (long)(state >> 16 ? 0 : WSTOPSIG(state)));
 }
 
 static bool wait_for(int *status, struct rusage *usage, int flags)
@@ -185,26 +175,11 @@ static bool wait_for(int *status, struct rusage *usage, int flags)
 	int state;
 	pid_t pid;
 
-	if (held_since) {
-		ptrace(PTRACE_CONT, child, NULL, NULL);
-		began += now_ns() - held_since;
-		held_since = 0;
-	}
-	for (;;) {
+	do
 		pid = wait4(child, &state, flags, usage);
-		if (pid < 0 && errno == EINTR)
-			continue;
-		if (pid != child)
-			return false;
-		if (!WIFSTOPPED(state))
-			break;
-		if (state >> 16 == PTRACE_EVENT_EXIT && flags & WNOHANG) {
-			held_since = now_ns();
-			return false;
-		}
-		resume(state);
-	}
-	took = now_ns() - began;
+	while (pid < 0 && errno == EINTR);
+	if (pid != child)
+		return false;
 	child = 0;
 	*status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 	return true;
@@ -214,8 +189,6 @@ static bool wait_for(int *status, struct rusage *usage, int flags)
  * command_has_ended - Whether the command has ended
  * @status:	its exit status, or 128 and the number of the signal that ended it
  * @usage:	what it has used
- *
- * Where mappings are read from /proc, the command stops at its end, until the next call.
  */
 bool command_has_ended(int *status, struct rusage *usage)
 {
@@ -241,27 +214,40 @@ void command_wait(int *status, struct rusage *usage)
  */
 int view_command(struct sources *s, const struct options *o)
 {
+	struct sigaction action = { .sa_handler = note_end, .sa_flags = SA_NOCLDSTOP };
 	FILE *out = o->file ? fopen(o->file, "we") : stderr;
 	struct rusage usage = {};
 	int status = 1, failed = 0;
+	double age, last = 0;
 	struct counts c;
 
 	if (!out) {
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;
 	}
-	signal(SIGCHLD, wake);
+	sigaction(SIGCHLD, &action, NULL);
 	if (!counts_init(&c, s) && !command_start(s, o->command)) {
-		/* The mappings of a slow fault are looked up while the process is there */
-		while (!command_has_ended(&status, &usage) && !failed) {
-			if (!held_since)
-				nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
-			failed = counts_read(&c, s);
+		while (!failed) {
+			/* SIGCHLD ends this */
+			age = counts_age(&c);
+			nanosleep(&(struct timespec){ .tv_nsec = age < 0.1 ? 1000000 : 20000000 },
+				  NULL);
+			if (command_has_ended(&status, &usage))
+				break;
+			if (!s->find_vma)
+				note_maps(child);
+			/* The mappings of a slow fault are looked up while the process is there */
+			if (age - last >= 0.02) {
+				last = age;
+				failed = counts_read(&c, s);
+			}
 		}
-		if (failed || counts_read(&c, s))
+		if (failed || counts_read(&c, s)) {
 			status = 1;
-		else
+		} else {
+			c.seconds = (ended_at - began) / 1e9;
 			summarize(out, &c, s, o, status, &usage);
+		}
 	}
 	counts_free(&c);
 	if (o->file && close_file(out, o->file))

@@ -34,26 +34,35 @@ static void read_comm(unsigned int pid, char comm[COMM])
 		fclose(f);
 }
 
+/* A process at its end has no mappings any more: then those of before stay */
 static void read_maps(struct maps *maps, unsigned int pid)
 {
-	char path[64];
+	char path[64], *text = NULL;
 	size_t size = 0;
 	FILE *f;
 
-	free(maps->text);
-	maps->text = NULL;
-	maps->pid = pid;
 	maps->when = now_ns();
-	read_comm(pid, maps->comm);
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	f = fopen(path, "r");
-	if (!f)
-		return;
-	if (getdelim(&maps->text, &size, '\0', f) < 0) {
+	if (f && getdelim(&text, &size, '\0', f) > 0) {
 		free(maps->text);
-		maps->text = NULL;
+		maps->text = text;
+		maps->pid = pid;
+		read_comm(pid, maps->comm);
+	} else {
+		free(text);
 	}
-	fclose(f);
+	if (f)
+		fclose(f);
+}
+
+/**
+ * note_maps - Read the mappings of a process, which may end before they are looked for
+ * @pid:	the process
+ */
+void note_maps(unsigned int pid)
+{
+	read_maps(&all_maps[pid % 64], pid);
 }
 
 static bool find(struct maps *maps, unsigned long long address, struct place *place)
@@ -102,7 +111,7 @@ static void locate(unsigned int pid, const char *comm, unsigned long long addres
 		return;
 	read_maps(maps, pid);
 	/* Another process may have the number by now, or the process has called exec */
-	if (!strcmp(maps->comm, comm))
+	if (maps->pid == pid && !strcmp(maps->comm, comm))
 		find(maps, address, place);
 }
 

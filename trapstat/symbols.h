@@ -15,6 +15,7 @@ void symbols_free(void);
 
 /* maps.c */
 void locate_event(struct event *event);
+void note_maps(unsigned int pid);
 void maps_free(void);
 
 #endif

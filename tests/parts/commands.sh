@@ -15,7 +15,7 @@ demo() {
 	# Those of the demo, and what its start copies
 	grep -qE 'MINOR +user +file,cow +([4-9]|1[0-9]) ' "$logs/demo.said" &&
 	in_file 'MAJOR user file ' "$logs/demo.said" &&
-	in_file 'trapstat: /job/demo: ' "$logs/demo.said" && in_file 'exit status 0' "$logs/demo.said" &&
+	in_file ', exit status 0: /job/demo' "$logs/demo.said" &&
 	in_file ' demo+0x' "$logs/demo.said" && in_file '0 lost' "$logs/demo.said" &&
 	[ "$(sed -n 's/^counted: \(.*\); getrusage: \(.*\)/\1\n\2/p' "$logs/demo.said" | uniq | wc -l)" = 1 ] &&
 	# A function of the demo, whose mapping the kernel forgets at its end
@@ -29,18 +29,17 @@ demo_trace() {
 	local trace
 	trace=$(sed -n 's/^trace: *//p' "$logs/demo.said")
 	grep -c 'trap_entry: ' "$trace" && [ "$(grep -c 'trap_entry: ' "$trace")" = 9 ] &&
-	[ "$(grep -c 'pagefault_exit: \|pagefault_noregs: ' "$trace")" = \
-		"$(awk '$5 ~ /%$/ { n += $4 } /^and / { exit } END { print n }' "$logs/demo.said")" ]
+	[ "$(grep -c 'pagefault_exit: ' "$trace")" = "$(awk '$1 == "#PF" { print $2 + $3 }' "$logs/demo.said")" ]
 }
 trace_lines() {
 	TRACE_LINES=20 CMD='true' "$top/scripts/vm/run" >"$logs/trace-lines" &&
 	head -n 1 "$logs/trace-lines" | grep -q '^# tracer: nop' &&
-	[ "$(grep -n '^trapstat: true: .*, exit status 0' "$logs/trace-lines" | cut -d : -f 1)" = 22 ]
+	[ "$(grep -n '^trapstat: .*, exit status 0: true$' "$logs/trace-lines" | cut -d : -f 1)" = 22 ]
 }
 a_program() {
 	CMD='echo out; echo err >&2; exit 3' "$top/scripts/vm/run" >"$logs/a-program" &&
 	grep -q '^out$' "$logs/a-program" && grep -q '^err$' "$logs/a-program" &&
-	grep -q 'exit status 3$' "$logs/a-program"
+	grep -q 'exit status 3: sh -c ' "$logs/a-program"
 }
 panics() {
 	fails panicked env CMD='echo c >/proc/sysrq-trigger' "$top/scripts/vm/run"

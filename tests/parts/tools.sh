@@ -67,7 +67,7 @@ run_root() {
 	cat "$logs/run-root" &&
 	perf=$(sed -n 's/^linux-perf \([^-]*\)-.*/\1/p' "$root/packages") &&
 	grep -qx "perf version $perf" "$logs/run-root" &&
-	grep -q 'exit status 0$' "$logs/run-root"
+	grep -q 'exit status 0: perf --version$' "$logs/run-root"
 }
 says() {	# FILE WORDS
 	cat "$1"

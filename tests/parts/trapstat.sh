@@ -239,8 +239,8 @@ names_right() {
 }
 # The mappings are read before they are gone, and nobody notices
 ends_right() {
-	exits stopped 5 && ends brief 0 && ! grep TRAP "$file" && file=$job/brief.summary && cat "$file" &&
-	says '0 lost' && grep -qE ' workload\+0x[0-9a-f]+ ' "$file" && grep -qE '^and [0-9]+ more$' "$file" &&
+	exits stopped 5 && grep -E '^trapstat: [0-9.]+s, exit status 5: ' "$file" && ends brief 0 && ! grep TRAP "$file" && file=$job/brief.summary && cat "$file" &&
+	says '0 lost' && grep -qE ' workload\+0x[0-9a-f]+ ' "$file" && grep -qE '^and [0-9]+ more ' "$file" &&
 	[ "$(grep -cE '^[A-Z]+ +(user|kernel|noregs) .*%' "$file")" = 1 ]
 }
 groups_right() {
