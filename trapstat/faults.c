@@ -20,6 +20,8 @@ struct group {
 	unsigned long long id;
 	unsigned int dev;
 	unsigned long long begun, reached, minor, major, other, kind[4], cow, swapin;
+	unsigned long long named;	/* by so many faults */
+	char name[NAME];
 	struct fault_sum sum;
 };
 
@@ -49,14 +51,17 @@ static void add_row(struct group *g, const struct fault_row *row)
 	unsigned long long n = row->sum.count;
 	unsigned int flags = row->key.flags;
 
+	/* Some kinds of faults occur only before exec, when the process has another name */
+	if (row->sum.name[0] && n > g->named) {
+		g->named = n;
+		memcpy(g->name, row->sum.name, NAME);
+	}
 	if (row->key.outcome == REACHED) {
 		g->reached += n;
 		return;
 	}
 	if (row->key.outcome == BEGUN) {
 		g->begun += n;
-		if (!g->sum.name[0])
-			memcpy(g->sum.name, row->sum.name, NAME);
 		return;
 	}
 	if (row->key.outcome == MINOR)
@@ -152,7 +157,7 @@ static const char *name_of(const struct group *g, enum by by)
 {
 	if (by == BY_CGROUP)
 		return group_name(g->id);
-	return by == BY_FILE && !g->id ? "[no file]" : g->sum.name;
+	return by == BY_FILE && !g->id ? "[no file]" : g->name;
 }
 
 static int print_faults(FILE *out, struct counts *c, const struct sources *s,

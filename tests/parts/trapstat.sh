@@ -185,8 +185,8 @@ faults_right() {
 	local root=/
 	! is_ours || root=-
 	exits table 0 && says cpu1 && exits process 0 && of_group workload 3500 3600 && of_group workload 3000 3050 7 &&
-	of_group workload 500 540 9 && of_group total 0 0 && exits thread 0 &&
-	[ "$(awk '$2 == "workload" && $4 >= 250 && $4 <= 260' "$file" | wc -l)" = 2 ] &&
+	of_group workload 500 540 9 && of_group total 0 0 && exits execed 0 && of_group workload 1000 1100 &&
+	exits thread 0 && [ "$(awk '$2 == "workload" && $4 >= 250 && $4 <= 260' "$file" | wc -l)" = 2 ] &&
 	exits cgroup 0 && says " 1 $root " && exits pid 0 && of_group workload 1000 1050 && says 'has ended' || return 1
 	if ! has_btf; then
 		exits file 1 && says 'trapstat: no source here has the file of a fault'
