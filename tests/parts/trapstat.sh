@@ -179,7 +179,7 @@ filters_right() {
 }
 durations_right() {
 	exits held 0 && cat "$file" && held 5 && exits slower 0 && cat "$file" && held 5 || return 1
-	! has_btf || [ "$(grep -cE ' workload +\[anon\]\+0' "$file")" -ge 5 ]
+	! has_btf || [ "$(grep -cE ' \[anon\]\+0.* workload$' "$file")" -ge 5 ]
 }
 faults_right() {
 	local root=/
