@@ -20,7 +20,7 @@
  * held		first reads, each held by a userfaultfd for 20 ms
  * name	0	take a name with control characters
  * evil	0	take one that would end a script in HTML
- * sleep	seconds
+ * sleep	milliseconds
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -295,7 +295,7 @@ static void step_evil(long n)
 
 static void step_sleep(long n)
 {
-	sleep(n);
+	usleep(n * 1000);
 }
 
 /* The page faults of this process and of its children, into the file that WORKLOAD_USAGE names */
