@@ -38,6 +38,9 @@
 	"! grep -qi discarded $RECORD.said; status=$?; "			\
 	"rm -rf $RECORD.lttng $RECORD.said; exit $status' INT && "		\
 	"lttng start && while :; do sleep 1; done"
+/* See scripts/bench/programs.bpf.c */
+#define LOAD_BPF(way)	"load_bpf", "exec load_bpf " way,			\
+			"[ -e /sys/kernel/btf/vmlinux ]", "this kernel has no BTF"
 #define LTTNG_CHECK	"modprobe -q lttng-tracer", "no lttng-modules for this kernel"
 
 const struct way ways[] = {
@@ -107,6 +110,27 @@ const struct way ways[] = {
 	{ "lttng", CONTROL | PAGE_FAULTS, "address, ip, some of the error code",
 	  { { EXCEPTIONS "id" } },
 	  "lttng", LTTNG("x86-exceptions", "x86_exceptions_page_fault_user"), LTTNG_CHECK },
+	{ "perf_trace", CONTROL | FAULTS, "address, ip, minor or major; not duration",
+	  { }, "perf", "exec perf trace -F all --no-syscalls -m 4096 -p $PID -o $RECORD" },
+	{ "trapstat", CONTROL | PAGE_FAULTS,
+	  "by process: how many, how they ended, in what memory, how long; the slowest",
+	  { }, "trapstat", "exec trapstat faults" },
+	{ "fentry_count", CONTROL | FAULTS, "how many calls; not faults that fail before",
+	  { }, LOAD_BPF("fentry_count") },
+	{ "fexit_count", CONTROL | FAULTS, "the same", { }, LOAD_BPF("fexit_count") },
+	{ "fexit_hist", CONTROL | FAULTS,
+	  "how many calls took how long, by minor, major, retry, failed; not what fails before",
+	  { }, LOAD_BPF("fexit_hist") },
+	{ "fexit_hash", CONTROL | FAULTS, "the same, with the beginnings in a hash, by thread",
+	  { }, LOAD_BPF("fexit_hash") },
+	{ "tp_btf_count", CONTROL | PAGE_FAULTS, "how many",
+	  { { PAGEFAULT "pagefault_exit/id" } }, LOAD_BPF("tp_btf_count") },
+	{ "tp_btf_hist", CONTROL | PAGE_FAULTS, "how many took how long, by outcome",
+	  { { PAGEFAULT "pagefault_exit/id" } }, LOAD_BPF("tp_btf_hist") },
+	{ "raw_tp_count", CONTROL | PAGE_FAULTS, "how many",
+	  { { PAGEFAULT "pagefault_exit/id" } }, LOAD_BPF("raw_tp_count") },
+	{ "raw_tp_hist", CONTROL | PAGE_FAULTS, "how many took how long, by outcome",
+	  { { PAGEFAULT "pagefault_exit/id" } }, LOAD_BPF("raw_tp_hist") },
 	{ "signal_generate", CONTROL | SIGNALS | BAD_FAULTS,
 	  "signal, si_code; not vector, error code, ip; not traps without a signal",
 	  { { "events/signal/signal_generate/enable", "1", "0" } } },

@@ -364,7 +364,7 @@ static bool start_beside(const struct way *w)
 	for (int i = 0; i < PATIENCE * 10; i++) {
 		if (has_ended(w))
 			return false;
-		if (median_of(k) > off + 100) {
+		if (median_of(k) > off + 50) {
 			/* It may record before it is ready to read */
 			sleep(2);
 			return true;

@@ -25,7 +25,7 @@ RECORDS = {name: collections.namedtuple(name, fields) for name, fields in {
 Round = collections.namedtuple('Round', 'turn number mean median')
 
 # Without one of these tools a way may be skipped. Nothing else may be
-EXCUSE = re.compile(r'(perf|bpftrace|lttng|gnuplot) is (not there$|too old)'
+EXCUSE = re.compile(r'(perf|bpftrace|lttng|trapstat|load_bpf|gnuplot) is (not there$|too old)'
                     r'|no program (perf|bpftrace|lttng)$|no lttng-modules for this kernel'
                     r'|this QEMU does not take the plugin|this machine has no KVM$')
 
@@ -44,6 +44,10 @@ WANTED = (
      'getppid ' + RESOLVED),
     ('base patched', 'signal_generate signal_kprobe signal_kretprobe',
      'getppid %s segv' % SIGNALS),
+    ('bpf-base bpf', 'off trapstat', 'getppid segv ' + RESOLVED),
+    ('bpf-base bpf', 'kretprobe kretprobe_bpftrace perf_trace fentry_count fexit_count fexit_hist '
+     'fexit_hash', 'getppid ' + RESOLVED),
+    ('bpf', 'tp_btf_count tp_btf_hist raw_tp_count raw_tp_hist', 'getppid segv ' + RESOLVED),
     ('scale1 scale2 scale4', 'off trap pagefault pagefault_exit all kretprobe', 'scale'),
     ('rates', 'off pagefault_exit', '1000 10000 100000 300000 0 full'))
 
@@ -56,7 +60,8 @@ LIMITS = {'zero_page': '4', 'first_write': '4', 'zero_write': '5', 'copy_on_writ
           'reuse': '5', 'page_cache': '5', 'private_file': '5', 'kernel_write': '5', 'segv': '4',
           'segv_access': '4', 'sigbus': '5', 'fixup': '2', 'get_user_pages': '2', 'munmap': '1'}
 PATHS = 11
-COMPARED = 'base', 'patched'
+# Those that are compared, and the one whose control counts: BTF makes another kernel
+COMPARED = {'base': 'base', 'patched': 'base', 'bpf-base': 'bpf-base', 'bpf': 'bpf-base'}
 
 
 def record(name, *fields):
@@ -78,7 +83,7 @@ def over(x, y):
 
 def beside(way):
     """Whether the way has a program of its own, whose work is among that of the round."""
-    return way.endswith(('perf', 'bpftrace', 'lttng'))
+    return way.endswith(('perf', 'trace', 'lttng', 'trapstat'))
 
 
 class Measured:
@@ -164,7 +169,7 @@ def prices(m):
             default=0))
     for way in m.ways.items():
         yield record('tells', *way)
-    for guest in 'base', 'patched', 'wall-base', 'wall':
+    for guest in *COMPARED, 'wall-base', 'wall':
         for row in ((guest, way, kind) for way in m.ways for kind in m.kinds):
             if row in m.rounds:
                 yield from price(m, *row)
@@ -218,10 +223,10 @@ def controls(m):
     round's median may move. Means have the timer in them, or not, so the least of them may not
     exceed all of off by more than 1; by a fiftieth right after a tool, whose processes are
     about to end."""
-    control = m.single('base', 'off', 'getppid')
-    most = max(m.means('base', 'off', 'getppid'), default=0)
     rounds = moved = 0
-    for guest in COMPARED:
+    for guest, of in COMPARED.items():
+        control = m.single(of, 'off', 'getppid')
+        most = max(m.means(of, 'off', 'getppid'), default=0)
         for before, way in zip(['', *m.ways], m.ways):
             for turn in range(1, m.turns[guest, way] + 1):
                 singles = m.singles(guest, way, 'getppid', turn=turn)
@@ -247,7 +252,8 @@ def drift(m):
     same each time."""
     for guest in COMPARED:
         turns = m.turns[guest, 'off']
-        for kind in m.kinds:
+        # missing() tells of a guest that was not measured
+        for kind in m.kinds if turns else ():
             first, last = (m.means(guest, 'off', kind, turn=turn) for turn in (1, turns))
             if turns < 2 or bool(first) != bool(last):
                 yield record('fail', guest, 'off', kind,
@@ -296,6 +302,19 @@ def goals_on(m):
     yield goal('pagefault_exit alone: its share of kprobe and kretprobe', '0.333',
                over(extra('pagefault_exit'), extra('kretprobe')), 3)
     yield goal('pagefault entry and exit: a page fault', '1421', extra('pagefault'))
+
+
+def goals_bpf(m):
+    """The goals of BPF programs, as far as they were measured: of single traps, as trapstat works
+    for each interval, too."""
+    off = m.single('bpf', 'off', 'zero_page')
+    for name, limit, way, other in (
+            ('trapstat, by our event: its share of kprobe and kretprobe', '0.5',
+             'trapstat', 'kretprobe'),
+            ('tp_btf_hist: its share of fexit_hist', '0.25', 'tp_btf_hist', 'fexit_hist')):
+        if ('bpf', way, 'zero_page') in m.there:
+            yield goal(name, limit, over(*(m.single('bpf', row, 'zero_page') - off
+                                           for row in (way, other))), 3)
 
 
 def guard_hit(m):

@@ -10,10 +10,10 @@ import functions
 import records
 
 
-def measured(base, patched):
+def measured(base, patched, bpf={}):
     """What was measured, of {(way, kind): [a list of single traps for each turn]}."""
     m = figures.Measured()
-    for guest, rows in ('base', base), ('patched', patched):
+    for guest, rows in ('base', base), ('patched', patched), ('bpf-base', bpf), ('bpf', bpf):
         for turn in range(2):
             for (way, kind), turns in rows.items():
                 if turn >= len(turns):
@@ -71,6 +71,13 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(found[-1][2:], ('1', 'missed'))
         self.assertEqual(list(figures.controls(measured({}, {})))[-1].result, 'missed')
 
+    def test_control_of_another_kernel(self):
+        other = {('off', 'getppid'): [[200, 200], [200, 200]]}
+        self.assertEqual(named('fail', figures.controls(measured(STEADY, STEADY, other))), [])
+        moved = {**other, ('fexit_hist', 'getppid'): [[203]]}
+        found = figures.controls(measured(STEADY, STEADY, moved))
+        self.assertEqual([record.guest for record in named('fail', found)], ['bpf-base', 'bpf'])
+
     def test_control_beside_a_tool(self):
         moved = {**STEADY, ('lttng', 'getppid'): [[250, 250]]}
         self.assertEqual(named('fail', figures.controls(measured(STEADY, moved))), [])
@@ -95,6 +102,27 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(len(list(figures.missing(m))), before - 6)
         self.assertEqual([record.why for record in named('fail', m.records)],
                          ['it was left out: no disk', 'it said: Killed'])
+
+    def test_missing_bpf(self):
+        m = measured(STEADY, STEADY)
+        before = len(list(figures.missing(m)))
+        for line in records.prices(['skip\ttrapstat\t-\ttrapstat is not there',
+                                    'skip\tfexit_hist\t-\tthis kernel has no BTF']):
+            m.add('bpf', line)
+        self.assertEqual(len(list(figures.missing(m))), before - 6)
+        self.assertEqual([record.why for record in named('fail', m.records)],
+                         ['it was left out: this kernel has no BTF'])
+
+    def test_goals_of_bpf(self):
+        rows = {('off', 'zero_page'): [[900], [900]], ('kretprobe', 'zero_page'): [[2900]],
+                ('trapstat', 'zero_page'): [[1600]]}
+        self.assertEqual(list(figures.goals_bpf(measured(STEADY, STEADY))), [])
+        found = list(figures.goals_bpf(measured({}, {}, rows)))
+        self.assertEqual([goal[2:] for goal in found], [('0.35', 'reached')])
+        rows['trapstat', 'zero_page'] = [[2000]]
+        self.assertEqual(list(figures.goals_bpf(measured({}, {}, rows)))[0].result, 'missed')
+        del rows['kretprobe', 'zero_page']
+        self.assertEqual(list(figures.goals_bpf(measured({}, {}, rows)))[0].measured, '999')
 
     def test_guard(self):
         rows = {('walk', 'walk_fault'): [[50]], ('walk', 'walk_page'): [[20]],

@@ -15,7 +15,7 @@ build_kernel() {
 		flock 8
 		case $1 in
 		*-base)	work_tree "$dir/src-base" base && "$top/scripts/kernel/build" "$dir/src-base" "$1" ;;
-		run | icount | ftracetest | built/[!c]*)
+		run | icount* | ftracetest | built/[!c]*)
 			"$top/scripts/kernel/build" "$src" "$1" ;;
 		*)	"$top/scripts/kernel/build" -t "$src" "$1" ;;
 		esac
