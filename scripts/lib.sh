@@ -221,11 +221,22 @@ list() {
 }
 
 # all_series: the series in the order in which they are applied
-# entries SERIES|all: the commits of a series, as SERIES/NAME
+# entries SERIES|all: the commits of a series, as SERIES/NAME, without those that the base
+# leaves out
+# left_out: those, which arch-x86-hooks/BASE/left-out lists as lines "SERIES/NAME REASON"
 # patches_of SERIES|all: its patches, as SERIES/FILE
 all_series() { list "$series_dir/series" | sed 's/[[:space:]].*//'; }
-entries() { lists_of "$series_dir" "$1"; }
+entries() { lists_of "$series_dir" "$1" | grep -vxF "$(left_out)" || :; }
+left_out() { [ ! -f "$hooks/left-out" ] || list "$hooks/left-out" | sed 's/[[:space:]].*//'; }
 patches_of() { lists_of "$patches" "$1"; }
+# message_of ENTRY: the file with its message, which the base may have of its own
+message_of() {
+	if [ -f "$hooks/$1.msg" ]; then
+		echo "$hooks/$1.msg"
+	else
+		echo "$series_dir/$1.msg"
+	fi
+}
 lists_of() {
 	local one
 	for one in $([ "$2" = all ] && all_series || echo "$2"); do

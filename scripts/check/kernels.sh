@@ -222,9 +222,9 @@ all_programs() { kselftest_programs; own_programs; }
 
 # build_raise FILE: the program of scripts/guest/raise.c
 build_raise() {
-	gcc -O0 -Wall -mno-red-zone -static -I"$src/tools/testing/selftests" \
-		-I"$top/selftests/trap/trap" -o "$1" "$top/scripts/guest/raise.c" \
-		"$top/selftests/trap/trap/common.c" "$top/selftests/trap/trap/user_traps.c"
+	local selftests="$src/tools/testing/selftests"
+	gcc -O0 -Wall -mno-red-zone -static -I"$selftests" -I"$selftests/trap" -o "$1" \
+		"$top/scripts/guest/raise.c" "$selftests/trap/common.c" "$selftests/trap/user_traps.c"
 }
 
 # compare CHECK DIR WORDS...: see there

@@ -102,17 +102,19 @@ static int pagefault_test_errata93(void)
 {
 #ifdef CONFIG_X86_64
 	unsigned long lower = (u32)(unsigned long)trap_test_pf_errata93_resume;
+	int ret = 0;
 
 	if (!pagefault_test_on_k8())
 		return -EOPNOTSUPP;
 
 	/* It must not run what user space has there */
-	scoped_guard(mmap_read_lock, current->mm) {
-		if (find_vma_intersection(current->mm, lower, lower + 16))
-			return -EBUSY;
+	mmap_read_lock(current->mm);
+	if (find_vma_intersection(current->mm, lower, lower + 16))
+		ret = -EBUSY;
+	else
 		trap_test_pf_errata93();
-	}
-	return 0;
+	mmap_read_unlock(current->mm);
+	return ret;
 #else
 	return -EOPNOTSUPP;
 #endif

@@ -3,6 +3,25 @@
 #define TRAP_TEST_H
 
 #include <linux/linkage.h>
+#include <linux/seq_file.h>
+
+/* Linux 6.1 does not have this */
+#ifndef DEFINE_SHOW_STORE_ATTRIBUTE
+#define DEFINE_SHOW_STORE_ATTRIBUTE(name)				\
+static int name##_open(struct inode *inode, struct file *file)		\
+{									\
+	return single_open(file, name##_show, inode->i_private);	\
+}									\
+									\
+static const struct file_operations name##_fops = {			\
+	.owner		= THIS_MODULE,					\
+	.open		= name##_open,					\
+	.read		= seq_read,					\
+	.write		= name##_write,					\
+	.llseek		= seq_lseek,					\
+	.release	= single_release,				\
+}
+#endif
 
 /* What trap_test_asm.S defines for each trap */
 #define TRAP_TEST_DECLARE(name)				\

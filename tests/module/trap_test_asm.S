@@ -4,7 +4,6 @@
  * that the trap handler sees, and a label NAME_resume behind it, where the
  * trap continues if it cannot do so at NAME_ip.
  */
-#include <linux/annotate.h>
 #include <linux/cfi_types.h>
 #include <linux/linkage.h>
 #include <linux/objtool.h>

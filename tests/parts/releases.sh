@@ -2,12 +2,12 @@
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # releases: git am -3 on Debian's other kernels: it applies, or conflicts only where known
 #
-# These are the newest of each linux-source-7.* in each suite, one for each version of
-# upstream's. The cache has of them the files that the series changes. Where a patch
-# does not apply, its side of the conflict is taken, and the next one follows: so each
-# place with a conflict is reported, once. arch-x86-hooks/BASE/releases/X.Y lists the known
-# places, or none. A new place is a failure, and so is one that is gone. Of a newer kernel
-# without such a list, the places are only reported.
+# These are the newest of each linux-source-* with the base's major version in each suite,
+# one for each version of upstream's. The cache has of them the files that the series
+# changes. Where a patch does not apply, its side of the conflict is taken, and the next one
+# follows: so each place with a conflict is reported, once. arch-x86-hooks/BASE/releases/X.Y
+# lists the known places, or none. A new place is a failure, and so is one that is gone. Of
+# a kernel without such a list, the places are only reported.
 
 # shellcheck source=scripts/kernel/archive.sh
 . "$top/scripts/kernel/archive.sh"
@@ -124,7 +124,7 @@ for suite in "$base_suite" testing sid experimental; do
 			skip "releases of $suite" "apt-get update of $suite failed (see $logs/apt.$suite.log)"
 		continue
 	fi
-	for package in $(apt_own apt-cache pkgnames linux-source-7. | sort -V); do
+	for package in $(apt_own apt-cache pkgnames "linux-source-${base_version%%.*}." | sort -V); do
 		version=$(apt_own apt-cache madison "$package" | awk 'NR == 1 { print $3 }')
 		upstream=${version%-*}
 		case $seen in *" $upstream "*) continue ;; esac
@@ -134,4 +134,4 @@ for suite in "$base_suite" testing sid experimental; do
 	rm -rf "$logs/apt.$suite"
 done
 [ "$seen" != " ${base_version%-*} " ] || ! selected release ||
-	skip_part 'no suite that can be had has another 7.x'
+	skip_part 'no suite that can be had has another one'

@@ -160,7 +160,12 @@ check 'bench/ is as "make bench" left it' bench_as_made
 if [ "$source_version" = "$base_version" ]; then
 	! have patch 'each patch applies without fuzz and offset' ||
 		check 'each patch applies without fuzz and offset' no_fuzz
-	check 'bench/ is of this series' bench_of_series
+	name='bench/ is of this series'
+	if [ "$base" = "$(default_base)" ]; then
+		check "$name" bench_of_series
+	elif selected "$name"; then
+		skip "$name" "it is of $(default_base)"
+	fi
 else
 	for test in 'each patch applies without fuzz and offset' 'bench/ is of this series'; do
 		skip "$test" "that is of $base_version, and this source is $source_version"

@@ -15,6 +15,8 @@ checkpatch() (
 			set -- --ignore COMPLEX_MACRO,TRAILING_SEMICOLON,SPACING ;;
 	*)		set -- ;;
 	esac
+	# That of an older kernel wants a blank line before NOKPROBE_SYMBOL()
+	[ "$base" = "$(default_base)" ] || set -- "$@" --ignore LINE_SPACING
 	cd "$src" && is_silent scripts/checkpatch.pl \
 		--strict --no-summary --terse --show-types "$@" "$patch"
 )
