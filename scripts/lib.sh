@@ -67,13 +67,28 @@ default_base() {
 		sed 's|/base$||; s|.*/||' | sort -V | tail -n 1
 }
 
+# nearest_base VERSION: the base with the fewest releases between it and Linux VERSION, X.Y.
+# Linux 5 and 6 had 20 releases each.
+nearest_base() {
+	local of best='' least='' distance
+	for of in $(cd "$top/arch-x86-hooks" && ls -d linux-*.*); do
+		distance=$(($(releases "$1") - $(releases "${of#linux-}")))
+		distance=${distance#-}
+		if [ ! "$best" ] || [ "$distance" -lt "$least" ]; then
+			best=$of least=$distance
+		fi
+	done
+	echo "$best"
+}
+releases() { echo "$((${1%%.*} * 20 + ${1#*.}))"; }
+
 # set_base [NAME]: set base, and read its pin
 set_base() {
 	base=${1:-$(default_base)}
 	hooks=$top/arch-x86-hooks/$base
 	patches=$top/patches/$base
 	[ -f "$hooks/base" ] ||
-		die "no base '$base'; there is: $(cd "$top/arch-x86-hooks" && echo linux-*)"
+		die "BASE=$base: there is no such base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux-*)"
 	# shellcheck source=arch-x86-hooks/linux-7.3/base
 	. "$hooks/base"
 }
@@ -259,13 +274,14 @@ below() (
 	esac
 )
 
-# am_on REPOSITORY DIR COMMIT PATCH...: git am of these onto COMMIT, in the new work tree
-# DIR, which holds just the files that they touch
+# am_on REPOSITORY DIR COMMIT [--3way] PATCH...: git am of these onto COMMIT, in the new work
+# tree DIR, which holds just the files that they touch
 am_on() {
-	local repository="$1" work="$2" onto="$3"
+	local repository="$1" work="$2" onto="$3" way=--no-3way
 	shift 3
+	[ "$1" != --3way ] || { way=$1; shift; }
 	plain_git -C "$repository" worktree add -q --detach --no-checkout "$work" "$onto" &&
 	sed -n 's|^diff --git a/\(.*\) b/.*|/\1|p' "$@" | sort -u |
 		plain_git -C "$work" sparse-checkout set --no-cone --stdin &&
-	plain_git -C "$work" checkout -q && plain_git -C "$work" am -q --no-3way "$@"
+	plain_git -C "$work" checkout -q && plain_git -C "$work" am -q "$way" "$@"
 }

@@ -62,11 +62,21 @@ bad_tree() {
 make_tree() {	# DIR VERSION PATCHLEVEL
 	rm -rf "$1" && mkdir -p "$1" && cd "$1" && plain_git init -q . &&
 	printf 'VERSION = %s\nPATCHLEVEL = %s\n' "$2" "$3" >Makefile &&
-	touch Kbuild && use_identity && plain_git add . &&
+	mkdir -p arch/x86 && touch Kbuild arch/x86/Kconfig && use_identity && plain_git add . &&
 	plain_git commit -q -m tree
 }
 too_old() (
-	make_tree "$logs/old" 6 1 && bad_tree 'is Linux 6.1' "$logs/old"
+	make_tree "$logs/old" 5 15 && bad_tree 'is Linux 5.15, and the patches are for Linux 6.1 and later' "$logs/old"
+)
+other_architecture() (
+	make_tree "$logs/arm" 7 3 && plain_git rm -q arch/x86/Kconfig && plain_git commit -q -m arm &&
+	bad_tree 'has no arch/x86' "$logs/arm"
+)
+local_changes() (
+	make_tree "$logs/changed" 7 3 && mkdir -p arch/x86/kernel && echo a >arch/x86/kernel/traps.c &&
+	plain_git add . && plain_git commit -q -m tree && echo b >arch/x86/kernel/traps.c &&
+	bad_tree 'uncommitted changes in files that the patches touch: arch/x86/kernel/traps.c' "$logs/changed" &&
+	[ "$(cat arch/x86/kernel/traps.c)" = b ]
 )
 no_such_program() {
 	fails "no program 'no-such-program'" env CMD='no-such-program -x' "$top/scripts/vm/run"
@@ -78,14 +88,35 @@ no_install() (
 	done
 	fails 'qemu-system-x86' env PATH="$logs/bin" NO_INSTALL=1 "$top/scripts/deps" run
 )
-does_not_apply() (
-	make_tree "$logs/near" 7 3 && mkdir -p arch/x86/kernel &&
-	echo nothing >arch/x86/kernel/traps.c &&
-	plain_git add . && plain_git commit -q -m near &&
-	head=$(git rev-parse HEAD) &&
-	bad_tree 'arch/x86/kernel/traps.c' "$logs/near" &&
+# A tree that differs from the base in a context line of a patch, which git am -3 takes, and
+# then in a line that a patch changes: the user solves that, and the next try goes on from it
+# shellcheck disable=SC2086 # a list
+near_tree() {	# DIR
+	rm -rf "$1" "$(build_of "$1")" && plain_git init -q "$1" && cd "$1" && use_identity &&
+	echo "$("$top/scripts/kernel/fetch" "$base")/objects" >.git/objects/info/alternates &&
+	touched=$(cd "$patches" && patches_of all | xargs sed -n 's|^--- a/||p' | sort -u) &&
+	plain_git checkout -q "$(plain_git -C "$src" rev-parse base)" -- Makefile Kbuild arch/x86/Kconfig $touched &&
+	sed -i '0,/^\tconst char \*p;$/s//\tconst char *p = NULL;/' kernel/trace/trace_branch.c &&
+	plain_git commit -q -a -m near
+}
+build_of() { echo "$build/tree-$(echo "$1" | cksum | cut -d ' ' -f 1)"; }
+commits_of() { plain_git -C "$(build_of "$1")/src" rev-list --count base..HEAD; }
+three_way() (
+	near_tree "$logs/near" && KERNEL_TREE=$logs/near "$top/scripts/kernel/apply" &&
+	[ "$(commits_of "$logs/near")" = "$(patches_of all | wc -l)" ] &&
+	grep -q 'char \*p = NULL' "$(build_of "$logs/near")/src/kernel/trace/trace_branch.c"
+)
+conflict() (
+	tree=$logs/conflict file=include/linux/mm_types.h
+	near_tree "$tree" && sed -i 's/(__force u32)VM_FAULT_OOM, /VM_FAULT_OOM, /' $file &&
+	plain_git commit -q -a -m conflict && head=$(git rev-parse HEAD) &&
+	words="$file: hunk 1 of 1, enum vm_fault_reason {; solve the conflict in $(build_of "$tree")/merge-" &&
+	bad_tree "$words" "$tree" && bad_tree "$words" "$tree" &&
 	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ] &&
-	! find "$build" -maxdepth 2 -name 'am.[0-9]*' | grep .
+	cd "$(build_of "$tree")"/merge-* && plain_git checkout -q --theirs $file &&
+	plain_git add -u && plain_git am -q --continue &&
+	KERNEL_TREE=$tree "$top/scripts/kernel/apply" &&
+	[ "$(commits_of "$tree")" = "$(patches_of all | wc -l)" ]
 )
 
 check 'make run: the demo, with the counts of its traps' demo
@@ -102,4 +133,8 @@ mkdir -p "$logs/no-tree"
 check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"
 check 'bad input: KERNEL_TREE is no kernel tree' bad_tree 'is no kernel tree' "$logs/no-tree"
 check 'bad input: KERNEL_TREE is too old' too_old
-check 'bad input: a patch does not apply to KERNEL_TREE' does_not_apply
+check 'bad input: KERNEL_TREE has another architecture only' other_architecture
+check 'bad input: KERNEL_TREE has local changes in touched files' local_changes
+check 'bad input: no such base' fails "choose one of these: linux-6.1 linux-6.12 linux-7.3" env BASE=linux-9.9 "$top/scripts/vm/run"
+check 'KERNEL_TREE: git am -3 takes a tree close to the base' three_way
+check 'KERNEL_TREE: a conflict that the user solves' conflict
