@@ -102,13 +102,13 @@ near_tree() {	# DIR
 build_of() { echo "$build/tree-$(echo "$1" | cksum | cut -d ' ' -f 1)"; }
 commits_of() { plain_git -C "$(build_of "$1")/src" rev-list --count base..HEAD; }
 three_way() (
-	near_tree "$logs/near" && KERNEL_TREE=$logs/near "$top/scripts/kernel/apply" &&
+	near_tree "$logs/near" && BASE='' KERNEL_TREE=$logs/near "$top/scripts/kernel/apply" &&
 	[ "$(commits_of "$logs/near")" = "$(patches_of all | wc -l)" ] &&
 	grep -q 'char \*p = NULL' "$(build_of "$logs/near")/src/kernel/trace/trace_branch.c"
 )
 conflict() (
 	tree=$logs/conflict file=include/linux/mm_types.h
-	near_tree "$tree" && sed -i 's/(__force u32)VM_FAULT_OOM, /VM_FAULT_OOM, /' $file &&
+	near_tree "$tree" && sed -i 's/"OOM" }/"OUT" }/' $file &&
 	plain_git commit -q -a -m conflict && head=$(git rev-parse HEAD) &&
 	words="$file: hunk 1 of 1, enum vm_fault_reason {; solve the conflict in $(build_of "$tree")/merge-" &&
 	bad_tree "$words" "$tree" && bad_tree "$words" "$tree" &&

@@ -2,12 +2,12 @@
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # releases: git am -3 on Debian's other kernels: it applies, or conflicts only where known
 #
-# These are the newest of each linux-source-* with the base's major version in each suite,
-# one for each version of upstream's. The cache has of them the files that the series
-# changes. Where a patch does not apply, its side of the conflict is taken, and the next one
-# follows: so each place with a conflict is reported, once. arch-x86-hooks/BASE/releases/X.Y
-# lists the known places, or none. A new place is a failure, and so is one that is gone. Of
-# a kernel without such a list, the places are only reported.
+# These are the newest of each linux-source-* in each suite, one for each version of
+# upstream's. Each takes the patches of the nearest base. The cache has of them the files that
+# the series change. Where a patch does not apply, its side of the conflict is taken, and the
+# next one follows: so each place with a conflict is reported, once.
+# arch-x86-hooks/BASE/releases/X.Y lists the known places, or none. A new place is a failure,
+# and so is one that is gone. Of a kernel without such a list, the places are only reported.
 
 # shellcheck source=scripts/kernel/archive.sh
 . "$top/scripts/kernel/archive.sh"
@@ -15,7 +15,7 @@ store=$cache/releases
 mkdir -p "$store"
 
 # The Makefile is in each kernel, so it shows that there is one
-(cd "$patches" && patches_of all | xargs cat) |
+cat "$top"/patches/linux-*/*/*.patch |
 	sed -n '1iMakefile
 		s|^diff --git a/\(.*\) b/.*|\1|p' | sort -u >"$logs/touched"
 
@@ -75,8 +75,11 @@ take_over() {	# PATCH
 sgit() { plain_git -C "$scratch" "$@"; }
 apply() {
 	local scratch="$logs/release" patch
+	# Has each file as a patch found it
+	[ -d "$logs/$base.git" ] ||
+		"$top/scripts/series/make" --to "$logs/$base.patches" --commits "$logs/$base.git" "$base" || return 1
 	rm -rf "$scratch" && plain_git init -q "$scratch" &&
-	printf '%s\n' "$1/objects" "$src/.git/objects" >"$scratch/.git/objects/info/alternates" &&
+	printf '%s\n' "$1/objects" "$logs/$base.git/objects" >"$scratch/.git/objects/info/alternates" &&
 	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
 	use_identity
 	for patch in $(patches_of all); do
@@ -85,10 +88,12 @@ apply() {
 	[ "$(sgit rev-list --count HEAD)" -gt 1 ]
 }
 
-one_release() {	# SUITE PACKAGE VERSION UPSTREAM
-	local name="release: $2 of $1" known="$hooks/releases/${2#linux-source-}" status=0
-	local known_places places difference
-	selected "$name" || return 0
+one_release() (	# SUITE PACKAGE VERSION UPSTREAM
+	release=${2#linux-source-} status=0
+	name="release: $2 of $1"
+	selected "$name" || exit 0
+	set_base "$(nearest_base "$release")"
+	known=$hooks/releases/$release
 	case $4 in *rc*) known=$known-rc ;; esac
 	known_places=$(grep -v '^#' "$known" 2>/dev/null || :)
 	say "$name"
@@ -100,7 +105,7 @@ one_release() {	# SUITE PACKAGE VERSION UPSTREAM
 		fail "$name"
 		tail -n 5 "$logs/release.log" | sed 's/^/# /'
 	elif [ ! -f "$known" ] && [ "$places" ]; then
-		pass "$name has conflicts, and no list in ${hooks##*/}/releases yet"
+		pass "$name has conflicts, and no list in $base/releases yet"
 		echo "$places" | sed "s|^|# $3 does not take |"
 	elif ! difference=$(same "$known_places" "$places"); then
 		fail "$name"
@@ -110,28 +115,31 @@ one_release() {	# SUITE PACKAGE VERSION UPSTREAM
 		pass "$name has only known conflicts"
 		echo "$known_places" | sed "s|^|# $3 does not take |"
 	else
-		pass "$name takes all patches"
+		pass "$name takes all patches of $base"
 	fi
-}
+)
 
 [ -r "$keyring" ] || skip_part "no $keyring: apt-get install debian-archive-keyring"
 find_mirror
 [ -n "$mirror" ] || skip_part 'apt knows no Debian mirror here'
-seen=" ${base_version%-*} "
-for suite in "$base_suite" testing sid experimental; do
+rm -rf "$logs"/linux-*.git
+bases=" $(cat "$top"/arch-x86-hooks/linux-*/base | sed -n 's/^base_version=\(.*\)-.*/\1/p' | tr '\n' ' ')"
+seen=$bases
+for suite in bookworm bookworm-backports trixie trixie-backports testing sid experimental; do
 	if ! use_suite "$logs/apt.$suite" "$suite" >"$logs/apt.$suite.log" 2>&1; then
 		selected "release: of $suite" &&
 			skip "releases of $suite" "apt-get update of $suite failed (see $logs/apt.$suite.log)"
 		continue
 	fi
-	for package in $(apt_own apt-cache pkgnames "linux-source-${base_version%%.*}." | sort -V); do
+	for package in $(apt_own apt-cache pkgnames linux-source- | grep -E 'source-([1-9][0-9]*[.][0-9]+)$' | sort -V); do
 		version=$(apt_own apt-cache madison "$package" | awk 'NR == 1 { print $3 }')
 		upstream=${version%-*}
 		case $seen in *" $upstream "*) continue ;; esac
 		seen="$seen$upstream "
-		one_release "$suite" "$package" "$version" "$upstream"
+		[ "$(releases "${package#linux-source-}")" -lt "$(releases 6.1)" ] ||
+			one_release "$suite" "$package" "$version" "$upstream"
 	done
 	rm -rf "$logs/apt.$suite"
 done
-[ "$seen" != " ${base_version%-*} " ] || ! selected release ||
+[ "$seen" != "$bases" ] || ! selected release ||
 	skip_part 'no suite that can be had has another one'

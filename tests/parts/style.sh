@@ -54,7 +54,7 @@ shell_scripts() (
 )
 spelling() (
 	# These are words of the kernel, around our hunks
-	cd "$top" && codespell -L ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
+	cd "$top" && codespell -L damon,ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
 		.ci/run Documentation selftests scripts include-trace-events include-linux mm-hooks arch-x86-hooks \
 		lttng-modules samples patches bench tests trapstat docs
 )
