@@ -55,9 +55,10 @@ hangs() {
 	fails 'did not end within 12 s' env TIMEOUT=12 CMD='sleep 600' "$top/scripts/vm/run"
 }
 
-# Bad input: one line of error that names the way out, and nothing left behind
+# Bad input: one line of error that names the way out, and nothing left behind. The version of
+# the tree decides which patches it gets
 bad_tree() {
-	fails "$1" env KERNEL_TREE="$2" "$top/scripts/vm/run"
+	fails "$1" env BASE= KERNEL_TREE="$2" "$top/scripts/vm/run"
 }
 make_tree() {	# DIR VERSION PATCHLEVEL
 	rm -rf "$1" && mkdir -p "$1" && cd "$1" && plain_git init -q . &&
