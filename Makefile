@@ -10,7 +10,7 @@ export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST 
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell trapstat install check check-all check-selftest bench series tree import clean distclean
+.PHONY: help run shell trapstat install check check-all check-selftest bench series pin tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -68,6 +68,9 @@ bench:		## measure what the events cost, beside other tools, and write bench/
 series:		## make patches/BASE and patches/lttng-modules from the sources
 	@scripts/series/make $(BASE)
 	@scripts/series/make lttng-modules
+
+pin:		## move BASE to the newest version of its package, and say what has changed
+	@scripts/series/pin $(BASE)
 
 tree:		## a git tree of the base with all series as commits, to work in
 	@scripts/series/tree $(BASE)

@@ -82,7 +82,7 @@ nearest_base() {
 }
 releases() { echo "$((${1%%.*} * 20 + ${1#*.}))"; }
 
-# set_base [NAME]: set base, and read its pin
+# set_base [NAME]: set base, and read its pin; base_tag is upstream's name of that version
 set_base() {
 	base=${1:-$(default_base)}
 	hooks=$top/arch-x86-hooks/$base
@@ -91,6 +91,7 @@ set_base() {
 		die "BASE=$base: there is no such base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux-*)"
 	# shellcheck source=arch-x86-hooks/linux-7.3/base
 	. "$hooks/base"
+	base_tag=v$(echo "${base_version%%-*}" | tr '~' -)
 }
 
 # Git without the user's settings, so that it does the same for everybody

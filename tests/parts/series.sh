@@ -103,6 +103,21 @@ round_trip() {
 	rm -rf "$copy"
 }
 
+# From a version before it, and not with a diff that does not apply to the newest one
+pins() (
+	copy=$logs/pin old=${base_version%-*}-0
+	rm -rf "$copy" && mkdir "$copy" &&
+	(cd "$top" && tar -cf - --exclude=./build --exclude=./.git .) | tar -xf - -C "$copy" && cd "$copy" &&
+	sed -i "s/^base_version=.*/base_version=$old/" "arch-x86-hooks/$base/base" &&
+	cp -r arch-x86-hooks before && hook=$(find "arch-x86-hooks/$base/trap" -name '*.diff' | head -n 1) &&
+	sed -i 's/^ \(.*[a-z]\)/ no \1/' "$hook" &&
+	fails "$base stays at $old" scripts/series/pin "$base" && cp "before/${hook#*/}" "$hook" &&
+	diff -r before arch-x86-hooks && diff -r "$patches" "patches/$base" &&
+	scripts/series/pin "$base" >out && cat out && grep "^$base: $old -> ${source_version%.git}" out &&
+	grep -x "base_version=$source_version" "arch-x86-hooks/$base/base" || exit 1
+	[ "$source_version" != "$base_version" ] || diff -r "$patches" "patches/$base"
+)
+
 # The patterns that README.md gives to git am: for all series, and for one
 readme_names_all() (
 	patterns=$(grep "^    git am .*[ /]$base\>" "$top/README.md" | sed 's|.*/patches/[^/]*/||; s| .*||')
@@ -173,4 +188,5 @@ else
 fi
 check 'README.md, cover letter and documentation quote what was measured' figures_of_bench
 check 'edits in a tree come back into the sources' round_trip
+check 'make pin moves a base to the newest version' pins
 check 'git am of the README takes all of the patches' readme_names_all
