@@ -71,6 +71,10 @@ done
 # shellcheck disable=SC2034 # for selected()
 group=''
 for port in "$hooks"/ports/*.diff; do
+	if [ ! -f "$port" ]; then
+		! selected 'configs: ports' || skip 'configs: ports' "there are no ports for $base"
+		break
+	fi
 	name=$(basename "$port" .diff)
 	test="configs: ports: $name compiles with the page fault events"
 	check_with "$clang" "$test" port "$name"
