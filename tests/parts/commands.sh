@@ -55,9 +55,10 @@ hangs() {
 	fails 'did not end within 12 s' env TIMEOUT=12 CMD='sleep 600' "$top/scripts/vm/run"
 }
 
-# Bad input: one line of error that names the way out, and nothing left behind
+# Bad input: one line of error that names the way out, and nothing left behind. The version of
+# the tree decides which patches it gets
 bad_tree() {
-	fails "$1" env KERNEL_TREE="$2" "$top/scripts/vm/run"
+	fails "$1" env BASE= KERNEL_TREE="$2" "$top/scripts/vm/run"
 }
 make_tree() {	# DIR VERSION PATCHLEVEL
 	rm -rf "$1" && mkdir -p "$1" && cd "$1" && plain_git init -q . &&
@@ -66,7 +67,7 @@ make_tree() {	# DIR VERSION PATCHLEVEL
 	plain_git commit -q -m tree
 }
 too_old() (
-	make_tree "$logs/old" 6 1 && bad_tree 'is Linux 6.1' "$logs/old"
+	make_tree "$logs/old" 5 15 && bad_tree 'is Linux 5.15' "$logs/old"
 )
 no_such_program() {
 	fails "no program 'no-such-program'" env CMD='no-such-program -x' "$top/scripts/vm/run"
