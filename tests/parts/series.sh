@@ -105,7 +105,7 @@ round_trip() {
 
 # The patterns that README.md gives to git am: for all series, and for one
 readme_names_all() (
-	patterns=$(sed -n "s|^    git am [.][.][.]/patches/$base/||p" "$top/README.md")
+	patterns=$(grep "^    git am .*[ /]$base\>" "$top/README.md" | sed 's|.*/patches/[^/]*/||; s| .*||')
 	cd "$patches" && echo "$patterns" | grep -qxF '*/*.patch' &&
 	echo "$patterns" | while read -r pattern; do
 		one=${pattern%%/*}
