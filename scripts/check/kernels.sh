@@ -275,11 +275,11 @@ report() {
 }
 
 # #NM and #CP of kernel mode log a warning each, and a busy host makes NMI handlers slow. No
-# other complaint may be on the console.
+# other complaint may be on the console. Old kernels name the line just before the function.
 console_clean() {
 	[ -s "$1" ] || { echo "$1 is empty"; return 1; }
 	! grep -aE 'WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)|suspicious RCU|kmemleak: [0-9]+ new|pagealloc: |printk messages dropped' "$1" |
-		grep -vE 'WARNING: .* at (exc_device_not_available|exc_control_protection|do_unexpected_cp[.a-z0-9]*)\+|INFO: NMI handler .* took too long' |
+		grep -vE 'WARNING: .* at ([^ ]*:[0-9]+ )?(exc_device_not_available|exc_control_protection|do_unexpected_cp[.a-z0-9]*)\+|INFO: NMI handler .* took too long' |
 		grep .
 }
 

@@ -49,6 +49,13 @@ class Programs(unittest.TestCase):
                         'i386, p: a: vmalloc: not on this machine'):
             self.assertFalse(tap.known_skip(unknown), unknown)
 
+    def test_skips_of_base(self):
+        skip = 'guest, p_32: a: this kernel has no guard regions'
+        for base, known in ('linux-6.12', True), ('linux-7.3', False):
+            hooks = os.path.join(os.path.dirname(__file__), '../../arch-x86-hooks', base)
+            with mock.patch.dict(os.environ, TRAP_HOOKS=hooks):
+                self.assertEqual(tap.known_skip(skip), known)
+
     def test_judge(self):
         self.assertEqual([(result.passed, name, reason) for result, name, reason in
                           tap.judge('guest', TAP + ['ok 4 # SKIP it: no wish'])],

@@ -39,6 +39,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 
 #include <asm/apic.h>
 #include <asm/desc.h>
@@ -165,7 +166,11 @@ static int trap_test_nmi_handler(unsigned int cmd, struct pt_regs *regs)
 static asmlinkage void trap_test_nmi(void)
 {
 	__this_cpu_write(trap_test_nmi_pending, true);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+	apic->send_IPI_mask(cpumask_of(smp_processor_id()), NMI_VECTOR);
+#else
 	__apic_send_IPI_mask(cpumask_of(smp_processor_id()), NMI_VECTOR);
+#endif
 	for (int i = 0; i < USEC_PER_SEC; i++) {
 		if (!__this_cpu_read(trap_test_nmi_pending))
 			return;
@@ -382,8 +387,13 @@ static struct dentry *trap_test_dir;
 
 static int __init trap_test_init(void)
 {
-	if (cpu_feature_enabled(X86_FEATURE_FRED) ||
-	    cpu_feature_enabled(X86_FEATURE_XENPV)) {
+	bool native_idt = !cpu_feature_enabled(X86_FEATURE_XENPV);
+
+	/* Linux 6.1 does not know FRED */
+#ifdef X86_FEATURE_FRED
+	native_idt &= !cpu_feature_enabled(X86_FEATURE_FRED);
+#endif
+	if (!native_idt) {
 		pr_err("the hand-made frames need the native IDT: not for FRED and Xen PV\n");
 		return -ENODEV;
 	}

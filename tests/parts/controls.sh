@@ -2,8 +2,9 @@
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # controls: hooks and parts of the guard are taken out, and exactly their tests fail
 #
-# It has its own source and kernel, as other parts use those without the controls. A line in
-# arch-x86-hooks/BASE/controls/*.diff says what must happen:
+# It has its own source and kernel, as other parts use those without the controls. They are
+# in arch-x86-hooks/BASE/controls/*.diff of the newest base. An older base has one of the same
+# name where it needs another one. A line in each says what must happen:
 #
 #	# breaks: WORDS		The build fails, and says WORDS.
 #	# fails: TEST		This test fails, and no other does
@@ -85,8 +86,9 @@ without_alone() {	# PART TEST
 work_tree "$dir/controls/src" HEAD
 dir=$dir/controls
 src=$dir/src
-for control in "$hooks"/controls/*.diff; do
+for control in "$top/arch-x86-hooks/$(default_base)"/controls/*.diff; do
 	of=$(basename "$control" .diff)
+	[ ! -f "$hooks/controls/$of.diff" ] || control=$hooks/controls/$of.diff
 	# shellcheck disable=SC2034 # for selected()
 	group="control: $of"
 	selected || continue
