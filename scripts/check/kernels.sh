@@ -4,8 +4,9 @@
 # messages are allowed on its console. Sourced by scripts/check/run.
 
 # The programs of the kselftest, and our own ones, of tests/
-kselftests=$build/kselftest/trap
-tests=$build/programs
+kselftest=$dir/programs/kselftest
+kselftests=$kselftest/trap
+tests=$dir/programs/own
 
 # build_kernel NAME: of the source without the series, if the name ends in "-base". One
 # that runs the kselftest gets the test module, and so does clang's, for its warnings.
@@ -42,12 +43,12 @@ build_kselftest() (
 	flock 8
 	head="$(plain_git -C "$src" rev-parse HEAD) $(cat "$top"/tests/Makefile "$top"/tests/*.[ch] \
 		"$top"/selftests/*/trap/* | cksum)"
-	[ "$(cat "$build/kselftest/built" 2>/dev/null)" != "$head" ] ||
+	[ "$(cat "$kselftest/built" 2>/dev/null)" != "$head" ] ||
 		[ ! -f "$dir/kselftest.log" ] || exit 0
-	rm -rf "$build/kselftest" "$tests" "$dir/kselftest/kselftest/trap" &&
+	rm -rf "$kselftest" "$tests" "$dir/kselftest/kselftest/trap" &&
 	make -s -C "$src" O="$dir/kselftest" headers || exit 1
 	if ! make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
-		INSTALL_PATH="$build/kselftest" >"$dir/kselftest.log" 2>&1; then
+		INSTALL_PATH="$kselftest" >"$dir/kselftest.log" 2>&1; then
 		cat "$dir/kselftest.log"
 		exit 1
 	fi
@@ -65,7 +66,7 @@ build_kselftest() (
 		cat "$dir/tests.log"
 		exit 1
 	fi
-	echo "$head" >"$build/kselftest/built"
+	echo "$head" >"$kselftest/built"
 ) 8>>"$dir/kselftest.lock"
 
 # Where the series puts hooks into functions of the base, and the functions that it adds
@@ -210,7 +211,7 @@ EOF
 # kselftest_programs: what the kselftest runs if asked for no program
 # own_programs: those of ours that need no arguments, and leave the kernel whole
 kselftest_programs() {
-	sed -n 's/^trap://p' "$build/kselftest/kselftest-list.txt"
+	sed -n 's/^trap://p' "$kselftest/kselftest-list.txt"
 }
 own_programs() {
 	local program

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run and scripts/bench/run
-# How lttng-modules with patches/lttng-modules are built, in build/lttng/. Sourced after
+# How lttng-modules with patches/lttng-modules are built, in build/BASE/lttng/. Sourced after
 # scripts/check/kernels.sh.
 
 # shellcheck source=lttng-modules/base
 . "$top/lttng-modules/base"
-lttng=$build/lttng
+lttng=$dir/lttng
 
 # lttng_am GIT: the source with the series, in $lttng/src, and nothing of it by guesswork
 lttng_am() {
@@ -22,7 +22,7 @@ lttng_am() {
 	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] && ! grep -E 'FAILED|^error' "$logs/lttng-fuzz.out"
 }
 
-# lttng_make SRC KERNEL WORDS...: in build/lttng/KERNEL, against that kernel
+# lttng_make SRC KERNEL WORDS...: in build/BASE/lttng/KERNEL, against that kernel
 lttng_make() {
 	kernel_make "$@" M="$lttng/$2/src" CONFIG_LTTNG=m
 }
@@ -55,7 +55,7 @@ prepare_kernel() {
 	esac
 }
 
-# lttng_install KERNEL: for libkmod, which loads them, to find: build/lttng/KERNEL/modules
+# lttng_install KERNEL: for libkmod, which loads them, to find: build/BASE/lttng/KERNEL/modules
 # gets lib/modules/
 lttng_install() {
 	local modules="$lttng/$1/modules" release

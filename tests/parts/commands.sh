@@ -32,9 +32,9 @@ demo_trace() {
 	[ "$(grep -c 'pagefault_exit: ' "$trace")" = "$(awk '$1 == "#PF" { print $2 + $3 }' "$logs/demo.said")" ]
 }
 trace_lines() {
-	TRACE_LINES=20 CMD='true' "$top/scripts/vm/run" >"$logs/trace-lines" &&
+	TRACE_LINES=20 CMD='/bin/true' "$top/scripts/vm/run" >"$logs/trace-lines" &&
 	head -n 1 "$logs/trace-lines" | grep -q '^# tracer: nop' &&
-	[ "$(grep -n '^trapstat: .*, exit status 0: true$' "$logs/trace-lines" | cut -d : -f 1)" = 22 ]
+	[ "$(grep -n '^trapstat: .*, exit status 0: /bin/true$' "$logs/trace-lines" | cut -d : -f 1)" = 22 ]
 }
 a_program() {
 	CMD='echo out; echo err >&2; exit 3' "$top/scripts/vm/run" >"$logs/a-program" &&

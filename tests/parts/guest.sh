@@ -9,7 +9,7 @@ run_kselftest() {	# JOB PROGRAM...
 	job=$1
 	shift
 	guest guest "$job" -c 4 -d 512 <<EOF
-cd $build/kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@") 2>&1 | cat >/job/tap
+cd $kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@") 2>&1 | cat >/job/tap
 EOF
 }
 

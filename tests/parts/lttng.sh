@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check/run
 # lttng: the probes for LTTng build, record what ftrace records, and are harmless elsewhere
 #
-# What is built is in build/lttng/, and stays there: make check builds it again only if
+# What is built is in build/BASE/lttng/, and stays there: make check builds it again only if
 # the source of the modules, the kernel or the compiler is another one.
 
 kernels guest

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# bases: make check passes on each other base
+
+# check_of BASE: its logs are in those of this part. ONLY='BASE, PART' is this part alone
+check_of() (
+	parts=fast
+	case ${ONLY:-} in *', '*) parts=${ONLY#*, } ;; esac
+	unset TRAP_SOURCE_GIT
+	export BASE="$1" TRAP_LOGS="$logs/$1" TRAP_FAST=1 ONLY=''
+	failed=0
+	"$top/scripts/check/run" "$parts" >"$logs/$1.tap" || failed=1
+	cat "$logs/$1.tap"
+	[ $failed = 0 ] || { grep '^not ok' "$logs/$1.tap"; exit 1; }
+)
+
+for other in $(cd "$top/arch-x86-hooks" && echo linux-*.*); do
+	[ "$other" = "$base" ] || check "$other: make check passes" check_of "$other"
+done
