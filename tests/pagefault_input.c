@@ -108,7 +108,7 @@ static void test_bad_filters(void)
 {
 	static const char * const filters[] = {
 		"no_such_field == 1", "outcome == NO_SUCH_OUTCOME", "outcome == major",
-		"outcome == MAJOR &&", "outcome =", "duration > 1ms", "duration == unknown",
+		"outcome == MAJOR & 1", "outcome =", "duration > 1ms", "duration == unknown",
 		"error_code & NOTHING", "flags == ANON|COW", "address == \"main\"",
 		"(outcome == MAJOR", "outcome ~ \"M*\"", NULL
 	};
@@ -131,7 +131,7 @@ static void test_filters(void)
 		{ "outcome != 7 && flags & 0x1", 2 * PAGES },
 		{ "outcome == 0 && error_code & 0x2 && !(error_code & 0x1)", PAGES },
 		{ "flags & 0x10", PAGES },
-		{ "flags == 0x11 && vm_fault == 0 && user_mode == 1", PAGES },
+		{ "flags == 0x11 && !(vm_fault & 0x2) && user_mode == 1", PAGES },
 		{ "outcome == 4 || outcome == 5", 0 },
 	};
 	char *p = new_pages(2 * size);
