@@ -88,6 +88,20 @@ does_not_apply() (
 	! find "$build" -maxdepth 2 -name 'am.[0-9]*' | grep .
 )
 
+# A configuration that is asked for in vain
+no_deb() {	# WORDS VARIABLE=VALUE...
+	local words="$1"
+	shift
+	fails "$words" env CONFIG="$dir/guest/.config" "$@" "$top/scripts/kernel/deb"
+}
+# Neither in /boot nor in /proc
+# shellcheck disable=SC2016 # of the inner shell
+no_config() {
+	mkdir -p "$logs/fake" && printf '#!/bin/sh\necho none\n' >"$logs/fake/uname" && chmod +x "$logs/fake/uname" &&
+	PATH=$logs/fake:$PATH no_deb 'give one with CONFIG=FILE' CONFIG='' unshare -rm sh -c \
+		'[ ! -e /proc/config.gz ] || mount --bind /dev/null /proc/config.gz; exec "$1"' sh
+}
+
 check 'make run: the demo, with the counts of its traps' demo
 check 'make run: the trace has the traps of the demo' demo_trace
 check 'make run: the first lines of the trace' trace_lines
@@ -103,3 +117,8 @@ check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"
 check 'bad input: KERNEL_TREE is no kernel tree' bad_tree 'is no kernel tree' "$logs/no-tree"
 check 'bad input: KERNEL_TREE is too old' too_old
 check 'bad input: a patch does not apply to KERNEL_TREE' does_not_apply
+check 'bad input: make deb of no such BASE' no_deb 'there is: linux-' BASE=linux-9.9
+check 'bad input: make deb, the running kernel has no configuration' no_config
+check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
+check 'bad input: make deb, CONFIG is no configuration' no_deb 'is no configuration' CONFIG="$top/README.md"
+check 'bad input: make deb, no modules are in use' no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
