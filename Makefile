@@ -3,14 +3,16 @@
 
 # What a user gives on the command line reaches the scripts as it was typed
 override CMD := $(value CMD)
+override CONFIG := $(value CONFIG)
 override KERNEL_TREE := $(value KERNEL_TREE)
+override LOCALMODCONFIG := $(value LOCALMODCONFIG)
 override ONLY := $(value ONLY)
-export CMD KERNEL_TREE ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
+export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
 export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell trapstat install check check-all check-selftest bench series pin tree import clean distclean
+.PHONY: help run shell deb trapstat install check check-all check-selftest bench series pin tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -20,7 +22,9 @@ help:		## this list
 	@sed -sn '3s/^# \([a-z0-9]*\): \(.*\)/  make check-\1	\2/p' tests/parts/*.sh | expand -t 24
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
-	@echo "  KERNEL_TREE=DIR       run, shell: HEAD of that git tree, which is left alone"
+	@echo "  CONFIG=FILE           deb: a configuration (default: that of the running kernel)"
+	@echo "  LOCALMODCONFIG=1      deb: only the modules in use, or =FILE: those that lsmod wrote there"
+	@echo "  KERNEL_TREE=DIR       run, shell, deb: HEAD of that git tree, which is left alone"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
 	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
@@ -39,6 +43,9 @@ run:		## boot the patched kernel, run a program there, show its traps
 
 shell:		## boot the patched kernel, with a shell on this terminal
 	@scripts/vm/run shell
+
+deb:		## packages of the patched kernel for your machine, with its configuration
+	@scripts/kernel/deb
 
 trapstat:	## build build/trapstat/trapstat, which shows traps and faults of any kernel
 	@scripts/deps trapstat

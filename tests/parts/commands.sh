@@ -120,6 +120,20 @@ conflict() (
 	[ "$(commits_of "$tree")" = "$(patches_of all | wc -l)" ]
 )
 
+# A configuration that is asked for in vain
+no_deb() {	# WORDS VARIABLE=VALUE...
+	local words="$1"
+	shift
+	fails "$words" env CONFIG="$dir/guest/.config" "$@" "$top/scripts/kernel/deb"
+}
+# Neither in /boot nor in /proc
+# shellcheck disable=SC2016 # of the inner shell
+no_config() {
+	mkdir -p "$logs/fake" && printf '#!/bin/sh\necho none\n' >"$logs/fake/uname" && chmod +x "$logs/fake/uname" &&
+	PATH=$logs/fake:$PATH no_deb 'give one with CONFIG=FILE' CONFIG='' unshare -rm sh -c \
+		'[ ! -e /proc/config.gz ] || mount --bind /dev/null /proc/config.gz; exec "$1"' sh
+}
+
 check 'make run: the demo, with the counts of its traps' demo
 check 'make run: the trace has the traps of the demo' demo_trace
 check 'make run: the first lines of the trace' trace_lines
@@ -139,3 +153,8 @@ check 'bad input: KERNEL_TREE has local changes in touched files' local_changes
 check 'bad input: no such base' fails "choose one of these: linux-6.1 linux-6.12 linux-7.3" env BASE=linux-9.9 "$top/scripts/vm/run"
 check 'KERNEL_TREE: git am -3 takes a tree close to the base' three_way
 check 'KERNEL_TREE: a conflict that the user solves' conflict
+check 'bad input: make deb of no such BASE' no_deb 'choose one of these: linux-' BASE=linux-9.9
+check 'bad input: make deb, the running kernel has no configuration' no_config
+check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
+check 'bad input: make deb, CONFIG is no configuration' no_deb 'is no configuration' CONFIG="$top/README.md"
+check 'bad input: make deb, no modules are in use' no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
