@@ -67,7 +67,8 @@ again() {
 	! find "$packages" -maxdepth 1 -name '*.deb' -newer "$logs/said" | grep .
 }
 
-# The Debian of the guest, on a disk: its root mounted once more has no /proc of the host. What its init says goes to the second serial line
+# The Debian of the guest, on a disk. Its root is mounted once more, without /proc of the host.
+# What its init says goes to the second serial line
 installed() {
 	local image
 	image=$(ls "$packages"/linux-image-*-trap_*_amd64.deb) && build_kselftest || return 1
