@@ -25,7 +25,8 @@ configuration() {
 no_tracing() {
 	printf 'CONFIG_MODULES=y\n# CONFIG_FTRACE is not set\n# CONFIG_DEBUG_KERNEL is not set\n' >"$logs/no-tracing.config" &&
 	fails 'these are missing: CONFIG_FTRACE CONFIG_TRACING' \
-		env CONFIG="$logs/no-tracing.config" "$top/scripts/kernel/deb" deb-bad
+		env CONFIG="$logs/no-tracing.config" "$top/scripts/kernel/deb" deb-bad &&
+	rm -rf "$dir/deb-bad"
 }
 no_room() {
 	mkdir -p "$logs/fake" && printf '#!/bin/sh\necho head; echo disk 2 1 1000\n' >"$logs/fake/df" &&
@@ -113,10 +114,11 @@ installed() {
 	ls -l "$logs/boot" && [ -s "$(echo "$logs"/boot/initrd.img-*-trap)" ]
 }
 boots() {
-	local release
+	local release accel=tcg,thread=single
 	release=$(cat "$packages/build/include/config/kernel.release")
+	! grep -qwE 'vmx|svm' /proc/cpuinfo || [ ! -w /dev/kvm ] || accel=kvm
 	rm -f "$logs/console" "$logs/result"
-	timeout "${TIMEOUT:-900}" qemu-system-x86_64 -accel kvm -accel tcg,thread=single -cpu max -smp 2 -m 2048 \
+	timeout "${TIMEOUT:-900}" qemu-system-x86_64 -accel "$accel" -cpu max -smp 2 -m 2048 \
 		-nodefaults -display none -no-reboot -serial "file:$logs/console" -serial "file:$logs/result" \
 		-kernel "$logs/boot/vmlinuz-$release" -initrd "$logs/boot/initrd.img-$release" \
 		-drive "file=$logs/disk,if=virtio,format=raw,cache=unsafe" \
@@ -132,10 +134,10 @@ result() {	# PATTERN...
 	done
 }
 
+check 'bad input: a configuration without tracing' no_tracing
 group='make deb'
 check 'deb: there is a cloud configuration of Debian' configuration
 if [ -s "$logs/cloud.config" ]; then
-	check 'bad input: a configuration without tracing' no_tracing
 	check 'bad input: a disk that is too small' no_room
 	rm -rf "$dir/deb-bad"
 	check 'deb: Ctrl-C' interrupted
