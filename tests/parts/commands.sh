@@ -124,7 +124,7 @@ conflict() (
 no_deb() {	# WORDS VARIABLE=VALUE...
 	local words="$1"
 	shift
-	fails "$words" env CONFIG="$dir/guest/.config" "$@" "$top/scripts/kernel/deb"
+	fails "$words" env CONFIG="$top/scripts/kernel/config/guest.config" "$@" "$top/scripts/kernel/deb"
 }
 # Neither in /boot nor in /proc
 # shellcheck disable=SC2016 # of the inner shell
