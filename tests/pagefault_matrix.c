@@ -226,7 +226,7 @@ static void test_all_at_once(void)
 	test_system("major", grown[ALL_MAJOR] + grown[ALL_NOREGS_MAJOR],
 		    s[1].major - s[0].major, 50);
 	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
-		ksft_test_result_skip("whole system, pgfault: this kernel counts retries as well\n");
+		ksft_test_result_skip("whole system, pgfault: this kernel counts retries\n");
 	else
 		test_system("pgfault of /proc/vmstat", all, s[1].pgfault - s[0].pgfault, 50000);
 }
