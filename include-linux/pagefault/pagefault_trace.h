@@ -74,34 +74,41 @@ enum pagefault_flags {
  * struct pagefault - A page fault that is traced
  * @address:	address that was accessed
  * @ip:		instruction that faulted
- * @error_code:	error code of the architecture
- * @outer:	the fault that this one interrupted
- * @outcome:	how it ended
- * @user_mode:	1 if the fault interrupted user mode, 0 for kernel mode
- * @start:	begin, CLOCK_MONOTONIC in ns; 0 if the exit is not traced
- * @duration:	ns from @start to the exit
- * @flags:	bit mask, enum pagefault_flags
- * @vm_fault:	what handle_mm_fault() returned last, 0 if it was not called
- * @signo:	number of the signal for outcome SIGNAL, else 0
- * @si_code:	si_code of that signal
+ * @error_code:	error code of the architecture; not for pagefault_noregs
  * @fault_flags: pagefault_noregs: bit mask, enum fault_flag
  * @tgid:	pagefault_noregs: owner of the memory, 0 if it is not known
+ * @outer:	the fault that this one interrupted
+ * @start:	begin, CLOCK_MONOTONIC in ns; 0 if the exit is not traced
+ * @duration:	ns from @start to the exit
+ * @outcome:	how it ended
+ * @signo:	number of the signal for outcome SIGNAL, else 0
+ * @si_code:	si_code of that signal
+ * @flags:	bit mask, enum pagefault_flags
+ * @vm_fault:	what handle_mm_fault() returned last, 0 if it was not called
+ * @user_mode:	1 if the fault interrupted user mode, 0 for kernel mode
+ *
+ * From @outcome on, the fields are in the order of the record of
+ * pagefault_exit: the compiler copies two of them at a time.
  */
 struct pagefault {
 	unsigned long		address;
 	unsigned long		ip;
-	unsigned long		error_code;
+	union {
+		unsigned long	error_code;
+		struct {
+			unsigned int	fault_flags;
+			pid_t		tgid;
+		};
+	};
 	struct pagefault	*outer;
-	enum pagefault_outcome	outcome;
-	unsigned int		user_mode;
 	u64			start;
 	u64			duration;
-	unsigned int		flags;
-	vm_fault_t		vm_fault;
+	enum pagefault_outcome	outcome;
 	int			signo;
 	int			si_code;
-	unsigned int		fault_flags;
-	pid_t			tgid;
+	unsigned int		flags;
+	vm_fault_t		vm_fault;
+	unsigned int		user_mode;
 };
 
 void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code);
@@ -113,14 +120,6 @@ extern u64 pagefault_since;
 
 #define pagefault_traced()	static_branch_unlikely(&pagefault_key)
 #define pagefault_forget(tsk)	((tsk)->pagefault = NULL)
-
-static inline void pagefault_push(struct pagefault *pf)
-{
-	memset_startat(pf, 0, start);
-	pf->outcome = PAGEFAULT_ARCH;
-	pf->outer = current->pagefault;
-	current->pagefault = pf;
-}
 
 /**
  * pagefault_begin - Begin to record a page fault
@@ -137,11 +136,15 @@ static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 				   unsigned long address,
 				   unsigned long error_code)
 {
-	pagefault_push(pf);
-	pf->address = address;
-	pf->ip = instruction_pointer(regs);
-	pf->error_code = error_code;
-	pf->user_mode = user_mode(regs);
+	*pf = (struct pagefault) {
+		.address	= address,
+		.ip		= instruction_pointer(regs),
+		.error_code	= error_code,
+		.outer		= current->pagefault,
+		.outcome	= PAGEFAULT_ARCH,
+		.user_mode	= user_mode(regs),
+	};
+	current->pagefault = pf;
 }
 
 /**

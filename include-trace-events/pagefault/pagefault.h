@@ -84,16 +84,18 @@ TRACE_EVENT_FN(pagefault_exit,
 				__field(unsigned int, user_mode)
 	       ),
 
-	       TP_fast_assign(__entry->duration = pf->duration;
-			      __entry->address = pf->address;
-			      __entry->ip = pf->ip;
-			      __entry->error_code = pf->error_code;
-			      __entry->outcome = pf->outcome;
-			      __entry->signo = pf->signo;
-			      __entry->si_code = pf->si_code;
-			      __entry->flags = pf->flags;
-			      __entry->vm_fault = (__force u32)pf->vm_fault;
-			      __entry->user_mode = pf->user_mode;
+	       TP_fast_assign(struct pagefault f = *pf;
+
+			      __entry->duration = f.duration;
+			      __entry->address = f.address;
+			      __entry->ip = f.ip;
+			      __entry->error_code = f.error_code;
+			      __entry->outcome = f.outcome;
+			      __entry->signo = f.signo;
+			      __entry->si_code = f.si_code;
+			      __entry->flags = f.flags;
+			      __entry->vm_fault = (__force u32)f.vm_fault;
+			      __entry->user_mode = f.user_mode;
 	       ),
 
 	       TP_printk("address=0x%lx ip=%pS error_code=0x%lx mode=%s outcome=%s signo=%d si_code=%d flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",

@@ -70,64 +70,111 @@ static pid_t pagefault_owner(struct mm_struct *mm)
 #endif
 }
 
-/* handle_mm_fault() calls this while an event is on */
-vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
-				  unsigned long address, unsigned int flags,
-				  struct pt_regs *regs)
+static unsigned int pagefault_kind(struct vm_area_struct *vma)
 {
-	/* Without the attribute, each fault would clear it */
-	struct pagefault noregs __uninitialized;
-	struct pagefault *pf;
-	unsigned int kind = 0;
-	vm_fault_t ret;
-
-	if (!regs) {
-		noregs = (struct pagefault) { };
-		pagefault_push(&noregs);
-		if (trace_pagefault_noregs_enabled()) {
-			noregs.address = address;
-			noregs.fault_flags = flags;
-			noregs.tgid = pagefault_owner(vma->vm_mm);
-			noregs.start = ktime_get_mono_fast_ns();
-		}
-	}
-
-	/* NULL if no event was on when the fault began */
-	pf = current->pagefault;
-	if (!pf)
-		return do_handle_mm_fault(vma, address, flags, regs);
+	if (vma_is_anonymous(vma))
+		return PAGEFAULT_ANON;
+	if (is_vm_hugetlb_page(vma))
+		return PAGEFAULT_HUGETLB;
+	if (!vma->vm_file)
+		return 0;
 
 	/* vma_is_shmem() does not know System V shared memory */
-	if (is_vm_hugetlb_page(vma))
-		kind = PAGEFAULT_HUGETLB;
-	else if (vma_is_anonymous(vma))
-		kind = PAGEFAULT_ANON;
-	else if (vma->vm_file)
-		kind = shmem_mapping(vma->vm_file->f_mapping) ?
-		       PAGEFAULT_SHMEM : PAGEFAULT_FILE;
-	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
+	return shmem_mapping(vma->vm_file->f_mapping) ? PAGEFAULT_SHMEM :
+							PAGEFAULT_FILE;
+}
 
-	ret = do_handle_mm_fault(vma, address, flags, regs);
-	pf->vm_fault = ret;
+/* MINOR and MAJOR are what mm_account_fault() counts */
+static enum pagefault_outcome pagefault_done(vm_fault_t ret, unsigned int flags)
+{
+	return fault_is_major(ret, flags) ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
+}
+
+static noinline void pagefault_unusual(struct pagefault *pf, vm_fault_t ret,
+				       unsigned int flags, bool regs)
+{
 	if (ret & VM_FAULT_DONE_COW)
 		pf->flags |= PAGEFAULT_COW;
 
-	/* MINOR and MAJOR are what mm_account_fault() counts */
 	if (ret & VM_FAULT_RETRY) {
 		pf->outcome = regs ? PAGEFAULT_INTERRUPTED : PAGEFAULT_RETRY;
 		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
 			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
 	} else if (!(ret & VM_FAULT_ERROR)) {
-		pf->outcome = fault_is_major(ret, flags) ?
-			      PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
+		pf->outcome = pagefault_done(ret, flags);
 	} else if (!regs) {
 		pf->outcome = PAGEFAULT_FAILED;
 	} else {
 		pf->outcome = ret & VM_FAULT_OOM ?
 			      PAGEFAULT_OOM : PAGEFAULT_ARCH;
 	}
+}
 
-	if (!regs && pagefault_end(pf))
-		trace_pagefault_noregs(pf);
+static __always_inline vm_fault_t
+handle_mm_fault_in(struct pagefault *pf, unsigned int kind,
+		   struct vm_area_struct *vma, unsigned long address,
+		   unsigned int flags, struct pt_regs *regs)
+{
+	vm_fault_t ret;
+
+	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
+	ret = do_handle_mm_fault(vma, address, flags, regs);
+	pf->vm_fault = ret;
+	if (likely(!(ret & (VM_FAULT_ERROR | VM_FAULT_RETRY |
+			    VM_FAULT_DONE_COW))))
+		pf->outcome = pagefault_done(ret, flags);
+	else
+		pagefault_unusual(pf, ret, flags, regs);
 	return ret;
+}
+
+static noinline vm_fault_t
+handle_mm_fault_any(struct pagefault *pf, struct vm_area_struct *vma,
+		    unsigned long address, unsigned int flags,
+		    struct pt_regs *regs)
+{
+	return handle_mm_fault_in(pf, pagefault_kind(vma), vma, address, flags,
+				  regs);
+}
+
+static noinline vm_fault_t
+handle_mm_fault_noregs(struct vm_area_struct *vma, unsigned long address,
+		       unsigned int flags)
+{
+	struct pagefault pf = { .outer = current->pagefault };
+	vm_fault_t ret;
+
+	current->pagefault = &pf;
+	if (trace_pagefault_noregs_enabled()) {
+		pf.address = address;
+		pf.fault_flags = flags;
+		pf.tgid = pagefault_owner(vma->vm_mm);
+		pf.start = ktime_get_mono_fast_ns();
+	}
+	ret = handle_mm_fault_any(&pf, vma, address, flags, NULL);
+	if (pagefault_end(&pf))
+		trace_pagefault_noregs(&pf);
+	return ret;
+}
+
+/*
+ * handle_mm_fault() calls this while an event is on. For anonymous memory, it
+ * makes no call before do_handle_mm_fault(), so it saves few registers.
+ */
+vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
+				  unsigned long address, unsigned int flags,
+				  struct pt_regs *regs)
+{
+	struct pagefault *pf = current->pagefault;
+
+	if (!regs)
+		return handle_mm_fault_noregs(vma, address, flags);
+	/* No event was on when the fault began */
+	if (!pf)
+		return do_handle_mm_fault(vma, address, flags, regs);
+	if (!vma_is_anonymous(vma))
+		return handle_mm_fault_any(pf, vma, address, flags, regs);
+
+	return handle_mm_fault_in(pf, PAGEFAULT_ANON, vma, address, flags,
+				  regs);
 }
