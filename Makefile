@@ -69,7 +69,7 @@ check-selftest:	# the defects of the kernel, and those for each part
 check-%:
 	@scripts/check/run $*
 
-bench:		## measure what the events cost, beside other tools, and write bench/
+bench:		## measure what the events cost, beside other tools, and write bench/BASE/
 	@scripts/bench/run
 
 series:		## make patches/BASE and patches/lttng-modules from the sources

@@ -129,12 +129,16 @@ readme_names_all() (
 	done
 )
 bench_as_made() (
-	cd "$top/bench" && sha256sum -c sums &&
-	same "$(find . -type f ! -name sums | sort)" "$(sed -n 's/^[0-9a-f]* [ *]//p' sums | sort)"
+	cd "$top/bench" &&
+	for of_base in linux-*; do
+		cd "$top/bench/$of_base" && sha256sum -c sums &&
+		same "$(find . -type f ! -name sums | sort)" "$(sed -n 's/^[0-9a-f]* [ *]//p' sums | sort)" ||
+			exit 1
+	done
 )
 bench_of_series() {
-	same "$(sed -n 's/^fact\tseries\t//p' "$top/bench/results.tsv")" "$(code_of_series)" ||
-		{ echo 'the series has changed since: make bench'; return 1; }
+	same "$(sed -n 's/^fact\tseries\t//p' "$top/bench/$base/results.tsv")" "$(code_of_series)" ||
+		{ echo "the series has changed since: make bench BASE=$base"; return 1; }
 }
 figures_of_bench() {
 	local quote="$top/scripts/series/quote-results" document rst figure rows
@@ -149,7 +153,7 @@ figures_of_bench() {
 		fi
 	done
 	# Each row has its price: with other prices, each row is another one
-	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/results.tsv" >"$logs/other.tsv"
+	awk -F '\t' -v OFS='\t' '$1 == "price" { $9 += 1000 } { print }' "$top/bench/$(default_base)/results.tsv" >"$logs/other.tsv"
 	rows=$(for rst in "$top"/Documentation/*/*.rst; do
 		RESULTS=$logs/other.tsv "$quote" --quote "$rst" | diff "$rst" - | sed -n "s|^>|${rst##*/}:|p"
 	done)
@@ -176,10 +180,10 @@ if [ "$source_version" = "$base_version" ]; then
 	! have patch 'each patch applies without fuzz and offset' ||
 		check 'each patch applies without fuzz and offset' no_fuzz
 	name='bench/ is of this series'
-	if [ "$base" = "$(default_base)" ]; then
+	if [ -d "$top/bench/$base" ]; then
 		check "$name" bench_of_series
 	elif selected "$name"; then
-		skip "$name" "it is of $(default_base)"
+		skip "$name" "there is no bench/$base: make bench BASE=$base"
 	fi
 else
 	for test in 'each patch applies without fuzz and offset' 'bench/ is of this series'; do
