@@ -141,19 +141,29 @@ static noinline vm_fault_t
 handle_mm_fault_noregs(struct vm_area_struct *vma, unsigned long address,
 		       unsigned int flags)
 {
-	struct pagefault pf = { .outer = current->pagefault };
+	struct pagefault *outer = current->pagefault;
 	vm_fault_t ret;
 
-	current->pagefault = &pf;
 	if (trace_pagefault_noregs_enabled()) {
-		pf.address = address;
-		pf.fault_flags = flags;
-		pf.tgid = pagefault_owner(vma->vm_mm);
-		pf.start = ktime_get_mono_fast_ns();
+		struct pagefault pf = {
+			.address	= address,
+			.fault_flags	= flags,
+			.tgid		= pagefault_owner(vma->vm_mm),
+			.outer		= outer,
+			.start		= ktime_get_mono_fast_ns(),
+		};
+
+		current->pagefault = &pf;
+		ret = handle_mm_fault_any(&pf, vma, address, flags, NULL);
+		if (pagefault_end(&pf))
+			trace_pagefault_noregs(&pf);
+		return ret;
 	}
-	ret = handle_mm_fault_any(&pf, vma, address, flags, NULL);
-	if (pagefault_end(&pf))
-		trace_pagefault_noregs(&pf);
+
+	/* pagefault_note() must not change the outer fault */
+	current->pagefault = NULL;
+	ret = do_handle_mm_fault(vma, address, flags, NULL);
+	current->pagefault = outer;
 	return ret;
 }
 
