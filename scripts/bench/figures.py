@@ -298,10 +298,10 @@ def goals_on(m):
 
     yield goal('trap entry and exit: INT3', '1240', extra('trap', 'int3'))
     yield goal('trap entry and exit: a page fault', '0.5', extra('trap'))
-    yield goal('pagefault_exit alone: a page fault', '816', extra('pagefault_exit'))
+    yield goal('pagefault_exit alone: a page fault', '740', extra('pagefault_exit'))
     yield goal('pagefault_exit alone: its share of kprobe and kretprobe', '0.333',
                over(extra('pagefault_exit'), extra('kretprobe')), 3)
-    yield goal('pagefault entry and exit: a page fault', '1421', extra('pagefault'))
+    yield goal('pagefault entry and exit: a page fault', '1360', extra('pagefault'))
 
 
 def goals_bpf(m):
