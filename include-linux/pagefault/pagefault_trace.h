@@ -74,9 +74,7 @@ enum pagefault_flags {
  * struct pagefault - A page fault that is traced
  * @address:	address that was accessed
  * @ip:		instruction that faulted
- * @error_code:	error code of the architecture; not for pagefault_noregs
- * @fault_flags: pagefault_noregs: bit mask, enum fault_flag
- * @tgid:	pagefault_noregs: owner of the memory, 0 if it is not known
+ * @error_code:	error code of the architecture
  * @outer:	the fault that this one interrupted
  * @start:	begin, CLOCK_MONOTONIC in ns; 0 if the exit is not traced
  * @duration:	ns from @start to the exit
@@ -86,20 +84,11 @@ enum pagefault_flags {
  * @flags:	bit mask, enum pagefault_flags
  * @vm_fault:	what handle_mm_fault() returned last, 0 if it was not called
  * @user_mode:	1 if the fault interrupted user mode, 0 for kernel mode
- *
- * From @outcome on, the fields are in the order of the record of
- * pagefault_exit: the compiler copies two of them at a time.
  */
 struct pagefault {
 	unsigned long		address;
 	unsigned long		ip;
-	union {
-		unsigned long	error_code;
-		struct {
-			unsigned int	fault_flags;
-			pid_t		tgid;
-		};
-	};
+	unsigned long		error_code;
 	struct pagefault	*outer;
 	u64			start;
 	u64			duration;
@@ -128,7 +117,8 @@ extern u64 pagefault_since;
  * @address:	address that was accessed
  * @error_code:	error code of the architecture
  *
- * Then fire pagefault_entry and set @pf->start, except for a fault of a probe.
+ * Then fire pagefault_entry, and set @pf->start if pagefault_exit is on; neither
+ * if the guard suppresses the entry.
  *
  * Context: Fault handler, if pagefault_traced().
  */
@@ -149,9 +139,9 @@ static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 
 /**
  * pagefault_end - A page fault was handled
- * @pf:		as for pagefault_begin()
+ * @pf:		what current->pagefault points to
  *
- * Context: As pagefault_begin().
+ * Context: As pagefault_begin(), and handle_mm_fault() without registers.
  *
  * Return: true if the exit has to be traced
  */

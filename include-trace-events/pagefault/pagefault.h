@@ -84,6 +84,7 @@ TRACE_EVENT_FN(pagefault_exit,
 				__field(unsigned int, user_mode)
 	       ),
 
+	       /* A copy with the order of the record: GCC moves 8 bytes at a time */
 	       TP_fast_assign(struct pagefault f = *pf;
 
 			      __entry->duration = f.duration;
@@ -114,12 +115,14 @@ TRACE_EVENT_FN(pagefault_exit,
 
 /*
  * After handle_mm_fault() was called without registers, by get_user_pages() and
- * others. getrusage() counts MINOR and MAJOR for the current task, not for
- * @tgid. After RETRY, the caller may try again.
+ * others, with @fault_flags (enum fault_flag) for memory that @tgid owns (0 if
+ * it is not known). getrusage() counts MINOR and MAJOR for the current task, not
+ * for @tgid. After RETRY, the caller may try again.
  */
 TRACE_EVENT_FN(pagefault_noregs,
-	       TP_PROTO(const struct pagefault *pf),
-	       TP_ARGS(pf),
+	       TP_PROTO(const struct pagefault *pf, unsigned int fault_flags,
+			pid_t tgid),
+	       TP_ARGS(pf, fault_flags, tgid),
 
 	       TP_STRUCT__entry(__field(unsigned long long, duration)
 				__field(unsigned long, address)
@@ -132,11 +135,11 @@ TRACE_EVENT_FN(pagefault_noregs,
 
 	       TP_fast_assign(__entry->duration = pf->duration;
 			      __entry->address = pf->address;
-			      __entry->fault_flags = pf->fault_flags;
+			      __entry->fault_flags = fault_flags;
 			      __entry->outcome = pf->outcome;
 			      __entry->flags = pf->flags;
 			      __entry->vm_fault = (__force u32)pf->vm_fault;
-			      __entry->tgid = pf->tgid;
+			      __entry->tgid = tgid;
 	       ),
 
 	       TP_printk("address=0x%lx tgid=%d fault_flags=0x%x(%s) outcome=%s flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trace events of page faults, see <linux/pagefault_trace.h> */
 #include <linux/hugetlb_inline.h>
+#include <linux/magic.h>
 #include <linux/pagefault_trace.h>
 #include <linux/sched/signal.h>
-#include <linux/shmem_fs.h>
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/pagefault.h>
@@ -21,10 +21,7 @@ int pagefault_reg(void)
 	return 0;
 }
 
-/*
- * While the key is off, pagefault_mark() does nothing. So the exit of a fault
- * that was in progress then is not traced. Called under tracepoints_mutex.
- */
+/* Under tracepoints_mutex. A fault that misses a mark meanwhile has no exit */
 void pagefault_unreg(void)
 {
 	if (static_key_count(&pagefault_key.key) == 1)
@@ -39,13 +36,12 @@ void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code)
 	/* A second signal is lost while the first one is pending */
 	if (!pf || pf->signo)
 		return;
+	pf->outcome = outcome;
 	if (signo && fatal_signal_pending(current)) {
 		/* A dying task does not get the signal */
-		outcome = PAGEFAULT_INTERRUPTED;
-		signo = 0;
-		si_code = 0;
+		pf->outcome = PAGEFAULT_INTERRUPTED;
+		return;
 	}
-	pf->outcome = outcome;
 	pf->signo = signo;
 	pf->si_code = si_code;
 }
@@ -70,121 +66,63 @@ static pid_t pagefault_owner(struct mm_struct *mm)
 #endif
 }
 
-static unsigned int pagefault_kind(struct vm_area_struct *vma)
-{
-	if (vma_is_anonymous(vma))
-		return PAGEFAULT_ANON;
-	if (is_vm_hugetlb_page(vma))
-		return PAGEFAULT_HUGETLB;
-	if (!vma->vm_file)
-		return 0;
-
-	/* vma_is_shmem() does not know System V shared memory */
-	return shmem_mapping(vma->vm_file->f_mapping) ? PAGEFAULT_SHMEM :
-							PAGEFAULT_FILE;
-}
-
-/* MINOR and MAJOR are what mm_account_fault() counts */
-static enum pagefault_outcome pagefault_done(vm_fault_t ret, unsigned int flags)
-{
-	return fault_is_major(ret, flags) ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
-}
-
-static noinline void pagefault_unusual(struct pagefault *pf, vm_fault_t ret,
-				       unsigned int flags, bool regs)
-{
-	if (ret & VM_FAULT_DONE_COW)
-		pf->flags |= PAGEFAULT_COW;
-
-	if (ret & VM_FAULT_RETRY) {
-		pf->outcome = regs ? PAGEFAULT_INTERRUPTED : PAGEFAULT_RETRY;
-		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
-			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
-	} else if (!(ret & VM_FAULT_ERROR)) {
-		pf->outcome = pagefault_done(ret, flags);
-	} else if (!regs) {
-		pf->outcome = PAGEFAULT_FAILED;
-	} else {
-		pf->outcome = ret & VM_FAULT_OOM ?
-			      PAGEFAULT_OOM : PAGEFAULT_ARCH;
-	}
-}
-
-static __always_inline vm_fault_t
-handle_mm_fault_in(struct pagefault *pf, unsigned int kind,
-		   struct vm_area_struct *vma, unsigned long address,
-		   unsigned int flags, struct pt_regs *regs)
-{
-	vm_fault_t ret;
-
-	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
-	ret = do_handle_mm_fault(vma, address, flags, regs);
-	pf->vm_fault = ret;
-	if (likely(!(ret & (VM_FAULT_ERROR | VM_FAULT_RETRY |
-			    VM_FAULT_DONE_COW))))
-		pf->outcome = pagefault_done(ret, flags);
-	else
-		pagefault_unusual(pf, ret, flags, regs);
-	return ret;
-}
-
-static noinline vm_fault_t
-handle_mm_fault_any(struct pagefault *pf, struct vm_area_struct *vma,
-		    unsigned long address, unsigned int flags,
-		    struct pt_regs *regs)
-{
-	return handle_mm_fault_in(pf, pagefault_kind(vma), vma, address, flags,
-				  regs);
-}
-
-static noinline vm_fault_t
-handle_mm_fault_noregs(struct vm_area_struct *vma, unsigned long address,
-		       unsigned int flags)
-{
-	struct pagefault *outer = current->pagefault;
-	vm_fault_t ret;
-
-	if (trace_pagefault_noregs_enabled()) {
-		struct pagefault pf = {
-			.address	= address,
-			.fault_flags	= flags,
-			.tgid		= pagefault_owner(vma->vm_mm),
-			.outer		= outer,
-			.start		= ktime_get_mono_fast_ns(),
-		};
-
-		current->pagefault = &pf;
-		ret = handle_mm_fault_any(&pf, vma, address, flags, NULL);
-		if (pagefault_end(&pf))
-			trace_pagefault_noregs(&pf);
-		return ret;
-	}
-
-	/* pagefault_note() must not change the outer fault */
-	current->pagefault = NULL;
-	ret = do_handle_mm_fault(vma, address, flags, NULL);
-	current->pagefault = outer;
-	return ret;
-}
-
-/*
- * handle_mm_fault() calls this while an event is on. For anonymous memory, it
- * makes no call before do_handle_mm_fault(), so it saves few registers.
- */
+/* handle_mm_fault() calls this while an event is on */
 vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 				  unsigned long address, unsigned int flags,
 				  struct pt_regs *regs)
 {
 	struct pagefault *pf = current->pagefault;
+	unsigned int kind = 0;
+	vm_fault_t ret;
 
-	if (!regs)
-		return handle_mm_fault_noregs(vma, address, flags);
 	/* No event was on when the fault began */
 	if (!pf)
 		return do_handle_mm_fault(vma, address, flags, regs);
-	if (!vma_is_anonymous(vma))
-		return handle_mm_fault_any(pf, vma, address, flags, regs);
 
-	return handle_mm_fault_in(pf, PAGEFAULT_ANON, vma, address, flags,
-				  regs);
+	/* Not by shmem_mapping(): a call makes each fault save registers */
+	if (vma_is_anonymous(vma))
+		kind = PAGEFAULT_ANON;
+	else if (is_vm_hugetlb_page(vma))
+		kind = PAGEFAULT_HUGETLB;
+	else if (vma->vm_file)
+		kind = S_ISREG(file_inode(vma->vm_file)->i_mode) &&
+		       file_inode(vma->vm_file)->i_sb->s_magic == TMPFS_MAGIC ?
+		       PAGEFAULT_SHMEM : PAGEFAULT_FILE;
+	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
+
+	ret = do_handle_mm_fault(vma, address, flags, regs);
+	pf->vm_fault = ret;
+	/* What mm_account_fault() counts */
+	pf->outcome = fault_is_major(ret, flags) ?
+		      PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
+	if (likely(!(ret & (VM_FAULT_ERROR | VM_FAULT_RETRY))))
+		return ret;
+
+	pf->outcome = ret & VM_FAULT_OOM ? PAGEFAULT_OOM : PAGEFAULT_ARCH;
+	if (ret & VM_FAULT_RETRY) {
+		pf->outcome = PAGEFAULT_INTERRUPTED;
+		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
+			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
+	}
+	return ret;
+}
+
+vm_fault_t handle_mm_fault_noregs(struct vm_area_struct *vma,
+				  unsigned long address, unsigned int flags)
+{
+	struct pagefault pf = { .address = address,
+				.outer = current->pagefault };
+	struct mm_struct *mm = vma->vm_mm;
+	vm_fault_t ret;
+
+	current->pagefault = &pf;
+	if (trace_pagefault_noregs_enabled())
+		pf.start = ktime_get_mono_fast_ns();
+	ret = handle_mm_fault_traced(vma, address, flags, NULL);
+	if (ret & (VM_FAULT_RETRY | VM_FAULT_ERROR))
+		pf.outcome = ret & VM_FAULT_RETRY ?
+			     PAGEFAULT_RETRY : PAGEFAULT_FAILED;
+	if (pagefault_end(&pf))
+		trace_pagefault_noregs(&pf, flags, pagefault_owner(mm));
+	return ret;
 }

@@ -51,8 +51,8 @@ struct pagefault {
 	unsigned long address, ip, error_code;
 	unsigned long long duration;
 	enum pagefault_outcome outcome;
-	unsigned int flags, vm_fault, user_mode, fault_flags;
-	int signo, si_code, tgid;
+	unsigned int flags, vm_fault, user_mode;
+	int signo, si_code;
 } KERNELS;
 
 struct pt_regs {
@@ -148,11 +148,11 @@ int trap_exit(struct trace_event_raw_trap *e)
 	r->si_code = e->si_code;			\
 })
 
-#define NOREGS_FIELDS ({				\
+#define NOREGS_FIELDS(of_call, owner) ({		\
 	END_FIELDS;					\
 	r->address = e->address;			\
-	r->fault_flags = e->fault_flags;		\
-	r->tgid = e->tgid;				\
+	r->fault_flags = of_call;			\
+	r->tgid = owner;				\
 })
 
 #define SEND(event, argument, FIELDS) ({		\
@@ -181,7 +181,7 @@ int pagefault_exit(struct trace_event_raw_pagefault_exit *e)
 SEC("tp/pagefault/pagefault_noregs")
 int pagefault_noregs(struct trace_event_raw_pagefault_noregs *e)
 {
-	return SEND(PAGEFAULT_NOREGS, 0, NOREGS_FIELDS);
+	return SEND(PAGEFAULT_NOREGS, 0, NOREGS_FIELDS(e->fault_flags, e->tgid));
 }
 
 SEC("tp_btf/pagefault_entry")
@@ -197,9 +197,9 @@ int BPF_PROG(exit_argument, const struct pagefault *e)
 }
 
 SEC("tp_btf/pagefault_noregs")
-int BPF_PROG(noregs_argument, const struct pagefault *e)
+int BPF_PROG(noregs_argument, const struct pagefault *e, unsigned int fault_flags, int tgid)
 {
-	return SEND(PAGEFAULT_NOREGS, 1, NOREGS_FIELDS);
+	return SEND(PAGEFAULT_NOREGS, 1, NOREGS_FIELDS(fault_flags, tgid));
 }
 
 SEC("tp_btf/trap_entry")

@@ -46,17 +46,20 @@ static __always_inline bool trap_guard_kprobe_reentered(void)
 }
 
 /**
- * trap_guard_allows - Ask whether a trap may be traced
+ * trap_guard_enter - Begin to run the probes of an event
  * @regs:	Registers of the context that the trap interrupted
  *
  * A trap or an NMI in state KPROBE_REENTER is suppressed as well: hitting a
  * kprobe in the tracing code would be a BUG().
  *
- * Context: A trap handler. Interrupts are disabled.
+ * Context: A trap handler. Interrupts are disabled until trap_guard_exit().
+ *	    The caller must be notrace and NOKPROBE: a trap before the bit is
+ *	    set would recurse.
  *
- * Return: false if the event was suppressed and counted
+ * Return: true if the probes may run. The caller must then call
+ *	   trap_guard_exit(). false if the event was suppressed and counted.
  */
-static __always_inline bool trap_guard_allows(struct pt_regs *regs)
+static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 {
 	lockdep_assert_irqs_disabled();
 
@@ -65,24 +68,6 @@ static __always_inline bool trap_guard_allows(struct pt_regs *regs)
 		__this_cpu_inc(trap_suppressed);
 		return false;
 	}
-	return true;
-}
-
-/**
- * trap_guard_enter - Begin to run the probes of an event
- * @regs:	Registers of the context that the trap interrupted
- *
- * Context: A trap handler. Interrupts are disabled until trap_guard_exit().
- *	    The caller must be notrace and NOKPROBE: a trap before the bit is
- *	    set would recurse.
- *
- * Return: true if the probes may run. The caller must then call
- *	   trap_guard_exit(). false as for trap_guard_allows().
- */
-static __always_inline bool trap_guard_enter(struct pt_regs *regs)
-{
-	if (!trap_guard_allows(regs))
-		return false;
 
 	trace_recursion_set(TRACE_TRAP_BIT);
 	/* Only traps on this CPU read the bit, so barrier() suffices */

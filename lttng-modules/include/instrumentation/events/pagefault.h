@@ -66,18 +66,18 @@ LTTNG_TRACEPOINT_EVENT(pagefault_exit,
 
 LTTNG_TRACEPOINT_EVENT(pagefault_noregs,
 
-	TP_PROTO(const struct pagefault *pf),
+	TP_PROTO(const struct pagefault *pf, unsigned int fault_flags, pid_t tgid),
 
-	TP_ARGS(pf),
+	TP_ARGS(pf, fault_flags, tgid),
 
 	TP_FIELDS(
 		ctf_integer(unsigned long long, duration, pf->duration)
 		ctf_integer_hex(unsigned long, address, pf->address)
-		ctf_integer_hex(unsigned int, fault_flags, pf->fault_flags)
+		ctf_integer_hex(unsigned int, fault_flags, fault_flags)
 		ctf_enum(pagefault_outcome, unsigned int, outcome, pf->outcome)
 		ctf_integer_hex(unsigned int, flags, pf->flags)
 		ctf_integer_hex(unsigned int, vm_fault, (__force unsigned int)pf->vm_fault)
-		ctf_integer(pid_t, tgid, pf->tgid)
+		ctf_integer(pid_t, tgid, tgid)
 	)
 )
 
