@@ -13,11 +13,12 @@ reload=$logs/reload
 build_raise "$raise"
 gcc -O2 -Wall -static -o "$reload" "$top/scripts/guest/reload.c"
 
-# By the module's own Makefile, into another folder
+# By the module's own Makefile, in another folder
 build_sample() (
 	flock 8
 	rm -rf "$dir/sample" && takes_modules guest &&
-	kernel_make "$top/samples/trap_events" guest KDIR="$src" MO="$dir/sample" W=1
+	cp -r "$top/samples/trap_events" "$dir/sample" &&
+	kernel_make "$dir/sample" guest KDIR="$src" W=1
 ) 8>>"$dir/guest.lock"
 sample_builds_clean() {
 	cat "$logs/sample.make"
