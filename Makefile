@@ -2,17 +2,20 @@
 # The commands, each one a script of scripts/; "make help" says what they do.
 
 # What a user gives on the command line reaches the scripts as it was typed
+override BASE_RESULT := $(value BASE_RESULT)
 override CMD := $(value CMD)
 override CONFIG := $(value CONFIG)
 override KERNEL_TREE := $(value KERNEL_TREE)
 override LOCALMODCONFIG := $(value LOCALMODCONFIG)
 override ONLY := $(value ONLY)
+override RESULT := $(value RESULT)
 export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
 export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST LOADS
+export BASE_RESULT FORCE MS_EACH RESULT SEED UNPATCHED
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb trapstat install check check-all check-selftest bench series pin tree import clean distclean
+.PHONY: help run shell deb trapstat install check check-all check-selftest bench bench-hardware series pin tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -32,6 +35,10 @@ help:		## this list
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
 	@echo "  ROUNDS=N, TRAPS=N     bench: rounds of each measurement, traps in a round"
+	@echo "  ROUNDS=N, MS_EACH=N   bench-hardware: rounds (15), ms of each measurement (500); SEED=N repeats one"
+	@echo "  FORCE=1               bench-hardware: measure although something is missing"
+	@echo "  UNPATCHED=1           bench-hardware: this is the unpatched kernel, to compare with"
+	@echo "  BASE_RESULT=FILE      bench-hardware: compare with that; RESULT=FILE makes its report again"
 	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FUZZ_SECONDS=N        fuzz: duration (300), FUZZ_SEED=N repeats a run, FUZZ_KERNEL=NAME (kasan)"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
@@ -71,6 +78,9 @@ check-%:
 
 bench:		## measure what the events cost, beside other tools, and write bench/BASE/
 	@scripts/bench/run
+
+bench-hardware:	## measure the same on this machine, which runs a kernel of make deb
+	@scripts/bench/hardware
 
 series:		## make patches/BASE and patches/lttng-modules from the sources
 	@scripts/series/make $(BASE)

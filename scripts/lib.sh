@@ -61,6 +61,16 @@ die() {
 	exit 1
 }
 
+# whole NAME VALUE LEAST MOST: refuse what is no whole number in between
+whole() {
+	case $2 in
+	'' | 0* | *[!0-9]* | ???????*)	die "$1=$2: give a whole number from $3 to $4" ;;
+	esac
+	if [ "$2" -lt "$3" ] || [ "$2" -gt "$4" ]; then
+		die "$1=$2: give a whole number from $3 to $4"
+	fi
+}
+
 # default_base: the newest base that there are hooks for
 default_base() {
 	find "$top/arch-x86-hooks" -mindepth 2 -maxdepth 2 -name base |
