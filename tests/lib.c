@@ -297,34 +297,43 @@ bool plug(int cpu, bool online)
 }
 
 /*
- * make_swap - Swap to a new file in $TMPDIR: 0, or a negative error
+ * swap_to - Swap to a file that is open as @fd, or to a block device: 0, or a negative error
  *
  * The header is what mkswap(8) writes, and the file has no holes.
  */
-int make_swap(char *path, size_t path_size, size_t size)
+int swap_to(int fd, const char *path, size_t size)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	/* From mmap(), as the heap would keep the memory */
 	char *data = new_pages(size);
 	unsigned int *header = (unsigned int *)(data + 1024);
-	ssize_t n = -1;
-	int fd, ret = 0;
+	ssize_t n;
+	int ret = 0;
 
-	snprintf(path, path_size, "%s/tests.swap.%d", getenv("TMPDIR") ?: ".", getpid());
 	header[0] = 1;				/* version */
 	header[1] = size / page - 1;		/* last page */
 	memcpy(data + page - 10, "SWAPSPACE2", 10);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	if (fd >= 0)
-		n = write(fd, data, size);
-	if (n != (ssize_t)size || fsync(fd) || swapon(path, 0)) {
+	n = write(fd, data, size);
+	if (n != (ssize_t)size || fsync(fd) || swapon(path, 0))
 		ret = n >= 0 && n != (ssize_t)size ? -ENOSPC : -errno;
+	munmap(data, size);
+	return ret;
+}
+
+/* make_swap - Swap to a new file in $TMPDIR: 0, or a negative error */
+int make_swap(char *path, size_t path_size, size_t size)
+{
+	int fd, ret;
+
+	snprintf(path, path_size, "%s/tests.swap.%d", getenv("TMPDIR") ?: ".", getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	ret = fd < 0 ? -errno : swap_to(fd, path, size);
+	if (ret) {
 		unlink(path);
 		*path = '\0';
 	}
 	if (fd >= 0)
 		close(fd);
-	munmap(data, size);
 	return ret;
 }
 

@@ -4,14 +4,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/swap.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "trap_cost.h"
+
+#define LOOP_PAGES	128
+#define MAX_FRAMES	32
+#define HUGE_PAGE	(2UL << 20)
+
+static char *huge;
+static int tmpfs_file = -1;
 
 /*
  * The kinds of traps
@@ -23,6 +32,11 @@ void no_trap(long i)
 static void getppid_control(long i)
 {
 	syscall(SYS_getppid);
+}
+
+static void getpid_control(long i)
+{
+	syscall(SYS_getpid);
 }
 
 static void int3(long i)
@@ -119,6 +133,71 @@ static void fork_pages(long i)
 	waitpid(child, NULL, 0);
 }
 
+/* On the second touch, the page is in the swap */
+static void swap_in(long i)
+{
+	raise_read(memory + i * page);
+}
+
+static void thp(long i)
+{
+	raise_write(huge + i * HUGE_PAGE);
+}
+
+/* As the loops of that name in will-it-scale: map, write to each page, unmap */
+static void write_pages(int flags, int fd)
+{
+	char *at = mmap(NULL, LOOP_PAGES * page, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	for (int i = 0; i < LOOP_PAGES; i++)
+		raise_write(at + i * page);
+	munmap(at, LOOP_PAGES * page);
+}
+
+static void page_fault1(long i)
+{
+	write_pages(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+static void page_fault2(long i)
+{
+	write_pages(MAP_PRIVATE, tmpfs_file);
+}
+
+static void page_fault3(long i)
+{
+	write_pages(MAP_SHARED, tmpfs_file);
+}
+
+/* Below so many frames, which stack walks read. The one above them has nowhere to return to */
+static void read_in_frames(int n, void *at)
+{
+	uintptr_t frames[MAX_FRAMES + 1][2];
+
+	for (int i = 0; i <= n; i++) {
+		frames[i][0] = (uintptr_t)frames[i + 1];
+		frames[i][1] = i < n ? (uintptr_t)raise_read : 0;
+	}
+	RAISE(ENTER_FRAME, "movb " AT_SI ", %%al", LEAVE_FRAME, frames, "S" (at));
+}
+
+static void frames_1(long i)
+{
+	read_in_frames(1, memory + i * page);
+}
+
+static void frames_8(long i)
+{
+	read_in_frames(8, memory + i * page);
+}
+
+static void frames_32(long i)
+{
+	read_in_frames(32, memory + i * page);
+}
+
 /* With a frame pointer to memory that has no page, or that has one: for stack walks */
 static void walk_fault(long i)
 {
@@ -198,6 +277,60 @@ static void mapped_pages(void)
 	memset(mapped, 1, BATCH * page);
 }
 
+static void end_swap(void)
+{
+	swapoff(SWAP_DEVICE);
+}
+
+static void start_swap(void)
+{
+	int fd = open(SWAP_DEVICE, O_RDWR);
+
+	if (fd < 0)
+		ksft_exit_fail_msg(SWAP_DEVICE ": %s\n", strerror(errno));
+	must(swap_to(fd, SWAP_DEVICE, 2 * BATCH * page), SWAP_DEVICE);
+	close(fd);
+	atexit(end_swap);
+}
+
+/* None of them is in memory any more. A page of zeros would not be written to the device */
+static void swapped_pages(void)
+{
+	static unsigned char there[BATCH];
+	static bool started;
+
+	if (!started)
+		start_swap();
+	started = true;
+	written_pages();
+	if (madvise(memory, BATCH * page, MADV_PAGEOUT) || mincore(memory, BATCH * page, there))
+		ksft_exit_fail_msg("MADV_PAGEOUT, mincore: %s\n", strerror(errno));
+	for (int i = 0; i < BATCH; i++)
+		if (there[i] & 1)
+			ksft_exit_fail_msg("page %d is not in the swap\n", i);
+}
+
+static void no_huge(void)
+{
+	size_t size = BATCH * HUGE_PAGE;
+
+	if (!huge) {
+		huge = new_pages(size + HUGE_PAGE);
+		huge += -(uintptr_t)huge % HUGE_PAGE;
+		madvise(huge, size, MADV_HUGEPAGE);
+	}
+	madvise(huge, size, MADV_DONTNEED);
+}
+
+static void open_tmpfs(void)
+{
+	if (tmpfs_file >= 0)
+		return;
+	tmpfs_file = memfd_create("trap_cost", 0);
+	if (tmpfs_file < 0 || ftruncate(tmpfs_file, LOOP_PAGES * page))
+		ksft_exit_fail_msg("memfd_create: %s\n", strerror(errno));
+}
+
 const struct kind kinds[] = {
 	{ "getppid", CONTROL, getppid_control },
 	{ "int3", SIGNALS, int3 },
@@ -218,7 +351,16 @@ const struct kind kinds[] = {
 	{ "private_file", OTHER_FAULTS, private_write, no_private, true },
 	{ "get_user_pages", OTHER_FAULTS, get_user_pages, no_memory },
 	{ "munmap", OTHER_FAULTS, unmap, mapped_pages },
-	{ "fork", OTHER_FAULTS, fork_pages, written_pages, false, 100 },
+	{ "fork", OTHER_FAULTS, fork_pages, written_pages, .share = 100 },
+	{ "getpid", OTHER_FAULTS, getpid_control },
+	{ "page_fault1", OTHER_FAULTS, page_fault1, .share = 100, .pages = LOOP_PAGES },
+	{ "page_fault2", OTHER_FAULTS, page_fault2, open_tmpfs, .share = 100, .pages = LOOP_PAGES },
+	{ "page_fault3", OTHER_FAULTS, page_fault3, open_tmpfs, .share = 100, .pages = LOOP_PAGES },
+	{ "swap_in", OTHER_FAULTS, swap_in, swapped_pages, .counter = "pswpin" },
+	{ "thp", OTHER_FAULTS, thp, no_huge, .share = 200, .counter = "thp_fault_alloc" },
+	{ "frames_1", OTHER_FAULTS, frames_1, no_memory },
+	{ "frames_8", OTHER_FAULTS, frames_8, no_memory },
+	{ "frames_32", OTHER_FAULTS, frames_32, no_memory },
 	{ "walk_fault", WALKS, walk_fault, no_memory },
 	{ "walk_page", WALKS, walk_page },
 };

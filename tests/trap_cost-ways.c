@@ -19,6 +19,8 @@
 #define FORCE		"force_sig_info_to_task"
 #define FORCE_ENTER	" " FORCE " info=$arg1 task=$arg2"
 #define RETURNS		" ret=$retval"
+/* An instance of this name is there while the way is taken */
+#define IN(n)		{ "instances/price" #n "/" PAGEFAULT "pagefault_exit/enable", "1", "0" }
 
 #define MM_LATENCY	"kprobe:" MM " { @since[tid] = nsecs; } "		\
 			"kretprobe:" MM " /@since[tid]/ { "			\
@@ -84,6 +86,16 @@ const struct way ways[] = {
 	  { { "events/trap/trap_entry/enable", "1", "0" },
 	    { "options/userstacktrace", "1", "0" },
 	    { "instances/price/" PAGEFAULT "pagefault_entry/enable", "1", "0" } } },
+	{ "instances_1", CONTROL | FAULTS, "what pagefault_exit does, in an instance", { IN(1) } },
+	{ "instances_2", CONTROL | FAULTS, "what pagefault_exit does, in 2 instances", { IN(1), IN(2) } },
+	{ "instances_4", CONTROL | FAULTS, "what pagefault_exit does, in 4 instances",
+	  { IN(1), IN(2), IN(3), IN(4) } },
+	{ "instances_8", CONTROL | FAULTS, "what pagefault_exit does, in 8 instances",
+	  { IN(1), IN(2), IN(3), IN(4), IN(5), IN(6), IN(7), IN(8) } },
+	{ "user_stack", CONTROL | OTHER_FAULTS,
+	  "what pagefault_exit does, and the user stack: 8 addresses at most",
+	  { { PAGEFAULT "pagefault_exit/enable", "1", "0" },
+	    { "options/userstacktrace", "1", "0" } } },
 	{ "page_fault_user", CONTROL | PAGE_FAULTS, "address, ip, error code",
 	  { { EXCEPTIONS "enable", "1", "0" } } },
 	{ "page_fault_user_hist", CONTROL | PAGE_FAULTS, "how many",

@@ -12,9 +12,10 @@
 #define MAX_THREADS	64
 #define WARM_UP		200
 #define BLOCK_DEVICE	"/dev/ram0"
+#define SWAP_DEVICE	"/dev/ram1"
 #define RAMFS_SIZE	(48 << 20)	/* of a file in its place */
 #define BUFFER_KB	"16384"		/* for a round: what is lost has another price */
-#define SECOND		TRACING "/instances/price"
+#define MAX_INSTANCES	8
 
 #define CONTROL		0x1
 #define SIGNALS		0x2
@@ -32,6 +33,8 @@ struct kind {
 	void (*again)(void);
 	bool file;
 	int share;		/* only one of so many */
+	int pages;		/* that it touches, if it is a loop: the price is of a page */
+	const char *counter;	/* of /proc/vmstat: one more with each */
 };
 
 #define SHARED_LINE	"shared_line"
@@ -44,7 +47,7 @@ struct way {
 	const char *name;
 	unsigned int sorts;
 	const char *tells;
-	struct setting settings[5];
+	struct setting settings[MAX_INSTANCES + 1];
 	const char *program, *command;	/* or what runs beside, by a shell */
 	const char *check, *why;	/* what has to succeed for that */
 };

@@ -10,8 +10,9 @@ import functions
 import records
 
 
-def measured(base, patched, bpf={}):
-    """What was measured, of {(way, kind): [a list of single traps for each turn]}."""
+def measured(base, patched, bpf={}, work={}):
+    """What was measured, of {(way, kind): [a list of single traps for each turn]}. The means of a
+    turn have WORK more in them, by guest, way, kind and turn."""
     m = figures.Measured()
     for guest, rows in ('base', base), ('patched', patched), ('bpf-base', bpf), ('bpf', bpf):
         for turn in range(2):
@@ -21,7 +22,8 @@ def measured(base, patched, bpf={}):
                 lines = ['kind\t%s\t9' % kind]
                 if kind == 'getppid':
                     lines.append('way\t%s\tall' % way)
-                lines += ['price\t%s\t%s\t%d\t%s.2\t%s.0\t1' % (way, kind, i + 1, x, x)
+                more = work.get((guest, way, kind, turn), 0) + 0.2
+                lines += ['price\t%s\t%s\t%d\t%s\t%s.0\t1' % (way, kind, i + 1, x + more, x)
                           for i, x in enumerate(turns[turn])]
                 for line in records.prices(lines):
                     m.add(guest, line)
@@ -57,11 +59,37 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(figures.over(1, 0), 999)
 
     def test_paths(self):
-        m = measured(STEADY, STEADY)
-        paths = [('munmap', '7401.0', '7403.0'), ('fork', '1000', '1002')]
-        found = list(figures.goals_off(m, paths))
-        self.assertEqual([goal.result for goal in named('target', found)[1:3]], ['missed'] * 2)
-        self.assertEqual(len(named('fail', found)), 1)
+        base = {path: 1000.0 for path in figures.PATHS}
+        found = list(figures.goals_off(base, base))
+        self.assertEqual({goal.result for goal in named('target', found)}, {'reached'})
+        self.assertEqual([path.path for path in named('path', found)], figures.PATHS)
+        more = {**base, 'munmap': 1002.0, 'fork': 1002.0, 'getpid': 1001.0, 'swap_in': 1006.0}
+        found = list(figures.goals_off(base, more))
+        self.assertEqual([goal.name.split()[1].strip(',') for goal in named('target', found)
+                          if goal.result == 'missed'], ['getpid', 'swap_in', 'munmap', 'fork'])
+        del more['thp']
+        self.assertEqual([fail.kind for fail in named('fail', figures.goals_off(base, more))],
+                         ['thp'])
+
+    def test_typical(self):
+        lines = ['price\toff\t%s\t1\t3.0\t2.0\t1' % kind for kind in
+                 ('zero_page', 'page_cache', 'thp', 'page_fault3')]
+        self.assertEqual([figures.typical(line) for line in records.prices(lines)], [2, 1, 1, 3])
+
+    def test_losses(self):
+        m = measured({}, {})
+        m.bytes['patched', 'pagefault_exit', 'zero_page'] = '64.0'
+        lines = ['loss\tpagefault_exit\t512\t9\t100000\t60\t%d\t160000000',
+                 'loss\tpagefault_exit\t1024\t9\t100000\t60\t%d\t160000000',
+                 'loss\thist\t-\t9\t100000\t60\t%d\t0']
+        for lost, results in (((7, 0, 0), ['reached', 'reached']), ((0, 1, 0), ['missed', 'reached']),
+                              ((0, 0, 1), ['reached', 'missed'])):
+            m.losses = list(records.prices(line % x for line, x in zip(lines, lost)))
+            found = list(figures.losses(m))
+            self.assertEqual([loss.needs for loss in named('loss', found)], ['1000', '1000', '0'])
+            self.assertEqual([goal.result for goal in named('target', found)], results)
+        m.losses = []
+        self.assertEqual([goal.result for goal in figures.losses(m)], ['missed'] * 2)
 
     def test_control(self):
         self.assertEqual(named('fail', figures.controls(measured(STEADY, STEADY))), [])
@@ -70,6 +98,13 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(found[0].why, 'the control has moved by 3')
         self.assertEqual(found[-1][2:], ('1', 'missed'))
         self.assertEqual(list(figures.controls(measured({}, {})))[-1].result, 'missed')
+
+    def test_control_with_work(self):
+        rows = {**STEADY, ('lttng', 'getppid'): [[250]], ('trap', 'getppid'): [[189, 189]]}
+        for more, fails in (3, 0), (5, 1):
+            work = {('patched', 'trap', 'getppid', 0): more}
+            found = figures.controls(measured(STEADY, rows, work=work))
+            self.assertEqual(len(named('fail', found)), fails)
 
     def test_control_of_another_kernel(self):
         other = {('off', 'getppid'): [[200, 200], [200, 200]]}
@@ -87,9 +122,13 @@ class TestFigures(unittest.TestCase):
         other = {**STEADY, ('off', 'zero_page'): [[900], [902]]}
         found = list(figures.drift(measured(other, STEADY)))
         self.assertEqual([record.why for record in found],
-                         ['it has drifted, from 900.2 to 902.2, and rounds differ by 0'])
+                         ['it has drifted, from 900 to 902, and rounds differ by 0'])
         noisy = {**STEADY, ('off', 'zero_page'): [[900, 903], [902, 901]]}
         self.assertEqual(list(figures.drift(measured(noisy, STEADY))), [])
+        # The timer, or RCU, in all rounds of a turn
+        work = {('base', 'off', 'zero_page', 1): 50}
+        self.assertEqual(list(figures.drift(measured(STEADY, STEADY, work=work))), [])
+        self.assertEqual(len(list(figures.drift(measured(other, STEADY, work=work)))), 1)
         once = {**STEADY, ('off', 'zero_page'): [[900]]}
         self.assertIn('at the end', list(figures.drift(measured(STEADY, once)))[0].why)
 

@@ -19,6 +19,7 @@ PRICES = {name: collections.namedtuple(name, fields) for name, fields in {
     'kind': 'kind traps', 'way': 'way tells', 'price': 'way kind round mean median tenth',
     'bytes': 'way kind bytes', 'hits': 'way kind hits', 'scale': 'way threads round mean',
     'section': 'way kind number traps', 'rate': 'way asked taken mean events lost',
+    'loss': 'way buffer asked taken events lost delay',
     'skip': 'way kind why', 'fail': 'way kind why', 'other': 'text'}.items()}
 
 
