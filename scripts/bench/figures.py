@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Makes the records of bench/results.tsv of what tests/trap_cost.c printed in the guests."""
 import collections
+import os
+import pathlib
 import re
 import statistics
 
@@ -70,6 +72,11 @@ LIMITS = {'zero_page': '4', 'first_write': '4', 'zero_write': '5', 'copy_on_writ
           'segv_access': '4', 'sigbus': '5', 'fixup': '2', 'get_user_pages': '2', 'munmap': '1',
           'getpid': '0', 'int3': '2', 'divide': '2', 'swap_in': '5', 'thp': '5',
           'page_fault1': '5', 'page_fault2': '5', 'page_fault3': '5'}
+# A base may have other limits: arch-x86-hooks/BASE/limits has the path, the limit and the reason
+BASE_LIMITS = pathlib.Path(os.environ.get('TRAP_HOOKS', '')) / 'limits'
+if os.environ.get('TRAP_HOOKS') and BASE_LIMITS.is_file():
+    LIMITS |= dict(line.split()[:2] for line in BASE_LIMITS.read_text().splitlines()
+                   if not line.startswith('#'))
 # The rows of "off". The kernel of make check-cost has no swap, and no counter of huge pages
 PATHS = ('getpid int3 divide zero_page first_write zero_write copy_on_write reuse swap_in page_cache '
          'private_file thp segv fixup get_user_pages munmap fork page_fault1 page_fault2 '
