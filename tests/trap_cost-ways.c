@@ -26,6 +26,14 @@
 			"kretprobe:" MM " /@since[tid]/ { "			\
 			"@ns = hist(nsecs - @since[tid]); delete(@since[tid]); }"
 #define EXIT_LATENCY	"tracepoint:pagefault:pagefault_exit { @ns = hist(args->duration); }"
+/* The begin of struct pagefault, as this kernel may have no BTF */
+#define RAW_LATENCY	"struct pf { uint64_t of_fault[4], start, duration; } "	\
+			"rawtracepoint:pagefault_exit { "			\
+			"@ns = hist(((struct pf *)arg0)->duration); }"
+#define SYNTHETIC	"price_fault u64 address; u64 us"
+#define SINCE		"hist:keys=common_pid:since=common_timestamp.usecs"
+#define UNTIL		"hist:keys=common_pid:us=common_timestamp.usecs-$since:"	\
+			"onmatch(pagefault.pagefault_entry).price_fault(address,$us)"
 #define PERF_RECORD	"perf record -q -c 1 -m 4096 -p $PID -o $RECORD -e "
 /* What it has recorded goes into one file, and nothing may have been left out */
 #define LTTNG(probe, event)							\
@@ -65,12 +73,24 @@ const struct way ways[] = {
 	{ "hist_outcome", CONTROL | PAGE_FAULTS, "how many took how long, by outcome",
 	  { { PAGEFAULT "pagefault_exit/trigger", "hist:keys=outcome,duration.log2",
 	      "!hist:keys=outcome,duration.log2" } } },
+	{ "synthetic", CONTROL | PAGE_FAULTS,
+	  "each page fault: address, and the time between entry and exit; no nested faults",
+	  { { "synthetic_events", SYNTHETIC, "!" SYNTHETIC },
+	    { PAGEFAULT "pagefault_entry/trigger", SINCE, "!" SINCE },
+	    { PAGEFAULT "pagefault_exit/trigger", UNTIL, "!" UNTIL },
+	    { "events/synthetic/price_fault/enable", "1", "0" } } },
+	{ "eprobe", CONTROL | PAGE_FAULTS, "the fields that it names: outcome, duration",
+	  { { DYNAMIC, "e:price/leave pagefault/pagefault_exit outcome=$outcome duration=$duration",
+	      "-:price/leave" }, { LEAVE } } },
 	{ "pagefault_exit_perf", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "perf", PERF_RECORD "pagefault:pagefault_exit" },
 	{ "pagefault_exit_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "bpftrace", "bpftrace -q -e '" EXIT_LATENCY "'" },
+	{ "raw_tp_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
+	  { { PAGEFAULT "pagefault_exit/id" } },
+	  "bpftrace", "bpftrace -q -e '" RAW_LATENCY "'" },
 	{ "pagefault_exit_lttng", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "lttng", LTTNG("pagefault", "pagefault_exit"), LTTNG_CHECK },

@@ -38,8 +38,8 @@ SIGNALS = 'int3 ud2 divide'
 WANTED = (
     ('base patched', 'off', 'getppid %s segv %s' % (SIGNALS, RESOLVED)),
     ('patched', 'trap all', 'getppid %s segv %s' % (SIGNALS, RESOLVED)),
-    ('patched', 'pagefault pagefault_exit hist hist_outcome pagefault_exit_perf '
-     'pagefault_exit_bpftrace pagefault_exit_lttng', 'getppid segv ' + RESOLVED),
+    ('patched', 'pagefault pagefault_exit hist hist_outcome synthetic eprobe '
+     'pagefault_exit_perf pagefault_exit_bpftrace raw_tp_bpftrace pagefault_exit_lttng', 'getppid segv ' + RESOLVED),
     ('patched', 'walk walk_guarded', 'walk_fault walk_page'),
     ('base patched', 'page_fault_user page_fault_user_hist page_fault_user_perf lttng',
      'getppid segv ' + RESOLVED),
