@@ -159,7 +159,8 @@ static const char *missing(const struct way *w)
 	for (const struct setting *s = w->settings; s->file; s++) {
 		snprintf(why, sizeof(why), TRACING "/%s", s->file);
 		/* Those of dynamic events are not there yet */
-		if (!strncmp(s->file, "events/price/", 13) || !stat(why, &st))
+		if (!strncmp(s->file, "events/price/", 13) || !stat(why, &st) ||
+		    !strncmp(s->file, "events/synthetic/", 17))
 			continue;
 		snprintf(why, sizeof(why), "this kernel has no %s", s->file);
 		return why;
