@@ -79,9 +79,9 @@ class TestFigures(unittest.TestCase):
     def test_losses(self):
         m = measured({}, {})
         m.bytes['patched', 'pagefault_exit', 'zero_page'] = '64.0'
-        lines = ['loss\tpagefault_exit\t512\t9\t100000\t60\t%d\t160000000',
-                 'loss\tpagefault_exit\t1024\t9\t100000\t60\t%d\t160000000',
-                 'loss\thist\t-\t9\t100000\t60\t%d\t0']
+        lines = ['\t'.join(['loss', *line.split()]) for line in (
+            'pagefault_exit 512 9 100000 60 %d 160000000',
+            'pagefault_exit 1024 9 100000 60 %d 160000000', 'hist - 9 100000 60 %d 0')]
         for lost, results in (((7, 0, 0), ['reached', 'reached']), ((0, 1, 0), ['missed', 'reached']),
                               ((0, 0, 1), ['reached', 'missed'])):
             m.losses = list(records.prices(line % x for line, x in zip(lines, lost)))
