@@ -133,7 +133,7 @@ static void fork_pages(long i)
 	waitpid(child, NULL, 0);
 }
 
-/* On the second touch, the page is in the swap */
+/* Each page is in the swap, see swapped_pages() */
 static void swap_in(long i)
 {
 	raise_read(memory + i * page);

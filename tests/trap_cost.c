@@ -27,8 +27,8 @@
  * what it should be. It does not judge the figures.
  *
  * MEAN is of a round, with all that happens meanwhile, the timer's interrupts for one;
- * MEDIAN is that of its traps. Both exclude reading the clock. The mean
- * of "scale" is of page faults that so many threads take at once, each on a CPU and in
+ * MEDIAN is that of its traps. Both exclude reading the clock. Of a loop, they are of a page.
+ * The mean of "scale" is of page faults that so many threads take at once, each on a CPU and in
  * memory of its own: what all of the CPUs do is in it, for under icount there is one
  * clock, which all of them drive.
  *
@@ -439,7 +439,8 @@ static bool start_beside(const struct way *w)
 /*
  * settle - Wait until the control takes no more than the least that it took before
  *
- * What a tool leaves behind may run on for longer than all rounds of a control take.
+ * What a tool or an instance leaves behind may run on for longer than all rounds of a control
+ * take.
  */
 static void settle(void)
 {
@@ -610,7 +611,7 @@ static void measure_rate(const struct way *w, const char *asked, const char *buf
 	unsigned long rate = full ? 0 : strtoul(asked, NULL, 10);
 	unsigned long long begin, at, total = 0;
 	double taken, events, lost, before = counts(w) ? hist_total(w, "Hits: ") : 0;
-	int status, n = traps;
+	int status = 0, n = traps;
 	pid_t reader = 0;
 	bool late;
 
@@ -729,8 +730,10 @@ static void take_way(const struct way *w, int nthreads, const char *rates, const
 	if (w->command)
 		end_beside(w, traps_recorded);
 	turn_off(w, n);
-	if (w->command)
+	if (w->command || nr_instances) {
+		remove_instances();
 		settle();
+	}
 	fflush(stdout);
 }
 
