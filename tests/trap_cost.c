@@ -47,6 +47,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -554,8 +555,8 @@ static void wait_until(unsigned long long clock)
 }
 
 static struct {
-	volatile bool ready;
-	volatile unsigned long long delay;
+	atomic_bool ready;
+	atomic_ullong delay;
 } *reading;
 
 static pid_t start_reader(void)
