@@ -78,11 +78,12 @@ BASE_LIMITS = pathlib.Path(os.environ.get('TRAP_HOOKS', '')) / 'limits'
 if os.environ.get('TRAP_HOOKS') and BASE_LIMITS.is_file():
     LIMITS |= dict(line.split()[:2] for line in BASE_LIMITS.read_text().splitlines()
                    if not line.startswith('#'))
-# The rows of "off". The kernel of make check-cost has no swap, and no counter of huge pages
+# The rows of "off". make check-cost is of page faults alone, once each; its kernel has no swap, and
+# does not count huge pages
 PATHS = ('getpid int3 divide zero_page first_write zero_write copy_on_write reuse swap_in page_cache '
          'private_file thp segv fixup get_user_pages munmap fork page_fault1 page_fault2 '
          'page_fault3').split()
-BENCH_ONLY = 'swap_in thp page_fault1 page_fault2 page_fault3'.split()
+BENCH_ONLY = 'getpid int3 divide swap_in thp page_fault1 page_fault2 page_fault3'.split()
 # Those that are compared, and the one whose control counts: BTF makes another kernel
 COMPARED = {'base': 'base', 'patched': 'base', 'grow': 'base', 'bpf-base': 'bpf-base', 'bpf': 'bpf-base'}
 
