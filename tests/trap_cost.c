@@ -47,7 +47,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -83,7 +82,6 @@ char *only;
 static int section;
 static bool tell_sections, failed, in_ramfs;
 
-static __printf(3, 4)
 void print_fail(const char *way, const char *kind, const char *why, ...)
 {
 	va_list args;
@@ -102,14 +100,6 @@ static void new_section(const char *way, const char *kind, int n)
 	section++;
 	if (tell_sections)
 		printf("section\t%s\t%s\t%d\t%d\n", way, kind, section, n);
-}
-
-static inline unsigned long long tsc(void)
-{
-	unsigned int low, high;
-
-	asm volatile("rdtsc" : "=a" (low), "=d" (high) : : "memory");
-	return low | (unsigned long long)high << 32;
 }
 
 /* What the way records to, beside TRACING */
@@ -178,10 +168,6 @@ static const char *missing(const struct way *w)
 /*
  * Measuring
  */
-struct round {
-	double mean, median, tenth;	/* the tenth percentile */
-};
-
 static int by_size(const void *a, const void *b)
 {
 	return *(const unsigned int *)a < *(const unsigned int *)b ? -1 :
@@ -218,7 +204,7 @@ static struct round raise_all(const struct kind *k, int n)
 }
 
 /* What the clock and the loop take */
-static struct round overhead(void)
+struct round overhead(void)
 {
 	static const struct kind none = { "none", 0, no_trap };
 	static struct round r;
@@ -230,7 +216,7 @@ static struct round overhead(void)
 	return r;
 }
 
-static void clear_buffer(void)
+void clear_buffer(void)
 {
 	must(put(TRACING, "trace", " "), "trace");
 	for (int i = 0; i < nr_instances; i++)
@@ -537,160 +523,6 @@ static void measure_scale(const struct way *w, int n)
 	if (shared_line >= 0)
 		close(shared_line);
 	shared_line = -1;
-	clear_buffer();
-}
-
-/*
- * Rates
- */
-#define NS_PER_SECOND		1000000000ULL
-#define SMALL_BUFFER_KB		"512"
-#define TRIES			3	/* the other CPU may have its turn at the end */
-
-/* Spin, as a wake-up is no part of the price */
-static void wait_until(unsigned long long clock)
-{
-	while (tsc() < clock)
-		;
-}
-
-static struct {
-	atomic_bool ready;
-	atomic_ullong delay;
-} *reading;
-
-static pid_t start_reader(void)
-{
-	static char data[1 << 16];
-	unsigned long long at, before;
-	pid_t reader;
-	int fd;
-
-	reading = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (reading == MAP_FAILED)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	reader = must_fork();
-	if (reader) {
-		while (!reading->ready && !waitpid(reader, NULL, WNOHANG))
-			usleep(10000);
-		return reader;
-	}
-	pin(1);
-	fd = open(TRACING "/per_cpu/cpu0/trace_pipe_raw", O_RDONLY);
-	reading->ready = true;
-	for (before = 0; read(fd, data, sizeof(data)) >= 0; before = at) {
-		at = tsc();
-		if (before && at - before > reading->delay)
-			reading->delay = at - before;
-	}
-	_exit(1);
-}
-
-/* Whether the way only counts, in the kernel */
-static bool counts(const struct way *w)
-{
-	return w->settings[0].file && strstr(w->settings[0].file, "/trigger");
-}
-
-static double hist_total(const struct way *w, const char *name)
-{
-	char file[128], *text, *at;
-	double n;
-
-	snprintf(file, sizeof(file), "%.*shist",
-		 (int)(strlen(w->settings[0].file) - strlen("trigger")), w->settings[0].file);
-	text = get(TRACING, file);
-	at = text ? strstr(text, name) : NULL;
-	n = at ? strtod(at + strlen(name), NULL) : 0;
-	free(text);
-	return n;
-}
-
-static void measure_rate(const struct way *w, const char *asked, const char *buffer, int tries)
-{
-	bool full = !strncmp(asked, "full", 4);
-	unsigned long rate = full ? 0 : strtoul(asked, NULL, 10);
-	unsigned long long begin, at, total = 0;
-	double taken, events, lost, before = counts(w) ? hist_total(w, "Hits: ") : 0;
-	int status = 0, n = traps;
-	pid_t reader = 0;
-	bool late;
-
-	/* A second of it is enough, and so is what fills the buffer many times over */
-	if (rate && (buffer || rate < (unsigned long)n))
-		n = rate;
-	else if (!rate && !full)
-		n *= 10;
-	clear_buffer();
-	if (!full && !counts(w))
-		reader = start_reader();
-	begin = tsc();
-	for (int i = 0; i < n; i++) {
-		if (!(i % BATCH))
-			no_memory();
-		/* A clock of the guest is an instruction, and a ns */
-		if (rate)
-			wait_until(begin + i * NS_PER_SECOND / rate);
-		at = tsc();
-		zero_page(i % BATCH);
-		total += tsc() - at;
-	}
-	taken = n / ((double)(tsc() - begin) / NS_PER_SECOND);
-	late = rate && (taken < rate * 0.98 || taken > rate * 1.02);
-	/* What is left in the buffer is not lost */
-	must(put(TRACING, "tracing_on", "0"), "tracing_on");
-	if (reader) {
-		kill(reader, SIGKILL);
-		waitpid(reader, &status, 0);
-		if (!WIFSIGNALED(status))
-			print_fail(w->name, "rate", "the ring buffer cannot be read");
-	}
-	if (late && tries > 1) {
-		must(put(TRACING, "tracing_on", "1"), "tracing_on");
-		measure_rate(w, asked, buffer, tries - 1);
-		return;
-	}
-	events = counts(w) ? hist_total(w, "Hits: ") - before :
-		 buffer_stat(TRACING, "entries: ") + buffer_stat(TRACING, "read events: ");
-	lost = counts(w) ? hist_total(w, "Dropped: ") :
-	       buffer_stat(TRACING, "overrun: ") + buffer_stat(TRACING, "dropped events: ");
-	if (buffer)
-		printf("loss\t%s\t%.*s\t%.*s\t%.0f\t%.0f\t%.0f\t%llu\n", w->name,
-		       (int)strcspn(buffer, ","), counts(w) ? "-" : buffer,
-		       (int)strcspn(asked, ","), asked, taken, events, lost,
-		       reader ? reading->delay : 0);
-	else
-		printf("rate\t%s\t%.*s\t%.0f\t%.1f\t%.0f\t%.0f\n", w->name,
-		       (int)strcspn(asked, ","), asked, taken,
-		       (double)total / n - overhead().median, events, lost);
-	if (late)
-		print_fail(w->name, "rate", "%.0f page faults a second, not %lu", taken, rate);
-	/* Each page fault has at least one event, recorded or lost */
-	if (w->settings[0].file ? events + lost < n : events + lost > 0)
-		print_fail(w->name, "rate", "%.0f events and %.0f lost of %d page faults", events,
-			   lost, n);
-	must(put(TRACING, "tracing_on", "1"), "tracing_on");
-}
-
-static const char *next_in(const char *list)
-{
-	const char *comma = strchr(list, ',');
-
-	return comma ? comma + 1 : NULL;
-}
-
-static void measure_rates(const struct way *w, const char *rates, const char *buffers)
-{
-	pin(0);
-	must(put(TRACING, "options/overwrite", "0"), "overwrite");
-	for (const char *buffer = buffers ?: SMALL_BUFFER_KB; buffer;
-	     buffer = counts(w) ? NULL : next_in(buffer)) {
-		must(put(TRACING, "buffer_size_kb", "%d", atoi(buffer)), "buffer_size_kb");
-		for (const char *at = rates; at; at = next_in(at))
-			measure_rate(w, at, buffers ? buffer : NULL, TRIES);
-	}
-	must(put(TRACING, "buffer_size_kb", BUFFER_KB), "buffer_size_kb");
-	must(put(TRACING, "options/overwrite", "1"), "overwrite");
 	clear_buffer();
 }
 

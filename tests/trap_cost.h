@@ -52,11 +52,30 @@ struct way {
 	const char *check, *why;	/* what has to succeed for that */
 };
 
+struct round {
+	double mean, median, tenth;	/* the tenth percentile */
+};
+
+static inline unsigned long long tsc(void)
+{
+	unsigned int low, high;
+
+	asm volatile("rdtsc" : "=a" (low), "=d" (high) : : "memory");
+	return low | (unsigned long long)high << 32;
+}
+
 /* trap_cost.c */
 extern char *memory, *file, *private, *mapped, *unmapped, *frame;
 extern size_t page, file_size;
 extern int rounds, traps, block_device, own_memory;
 extern char *only;
+__printf(3, 4)
+void print_fail(const char *way, const char *kind, const char *why, ...);
+void clear_buffer(void);
+struct round overhead(void);
+
+/* trap_cost-rates.c */
+void measure_rates(const struct way *w, const char *rates, const char *buffers);
 
 /* trap_cost-kinds.c */
 extern const struct kind kinds[];

@@ -9,8 +9,8 @@
  * and how often another task took the CPU. Fails if an iteration does not take the page faults
  * that it is made for.
  *
- * Iterations come in batches. What prepares the memory of a batch is not measured, nor is a
- * first batch, which warms up. CONTROL and ACK are file descriptors for "perf stat --control",
+ * Iterations come in batches. The counters are off while the memory of a batch is prepared, and
+ * in a first batch that warms up. CONTROL and ACK are file descriptors for "perf stat --control",
  * which counts only in the batches.
  */
 #define _GNU_SOURCE
