@@ -6,9 +6,9 @@
  * For the page fault trace events, <trace/events/pagefault.h>: the
  * handler of a traced fault keeps a struct pagefault on its stack, and
  * current->pagefault points to it. pagefault_mark() and pagefault_note() record
- * in it how the fault ends. Faults nest, in an interrupt, an NMI or a probe, so
- * the handler saves and restores the pointer. The task may sleep and migrate:
- * stack and pointer are its own. If it exits during a fault, as seccomp can
+ * there how the fault ends. Faults nest, in an interrupt, an NMI or a probe, so
+ * the handler saves and restores the pointer. The task may sleep and migrate: the
+ * stack and the pointer belong to it. If it exits during a fault, as seccomp can
  * kill it in a vsyscall, the pointer stays valid: do_exit() runs on top of the
  * same stack. An oops rewinds the stack, so make_task_dead() clears the pointer.
  */
@@ -18,7 +18,7 @@
 #include <linux/timekeeping.h>
 
 /**
- * enum pagefault_outcome - How a page fault ended
+ * enum pagefault_outcome - How a page fault ended; append only, for filters
  * @PAGEFAULT_MINOR:	handle_mm_fault() returned without an error, and
  *			mm_account_fault() counted it in min_flt
  * @PAGEFAULT_MAJOR:	the same, in maj_flt
@@ -29,7 +29,7 @@
  * @PAGEFAULT_FIXUP:	the context continues at an exception fixup
  * @PAGEFAULT_SIGNAL:	the fault handler sent a signal
  * @PAGEFAULT_ARCH:	the default: the architecture handled it by itself
- * @PAGEFAULT_OOPS:	an oops that the task survived; else, there is no exit
+ * @PAGEFAULT_OOPS:	an oops. If it kills the task, there is no exit event
  */
 enum pagefault_outcome {
 	PAGEFAULT_MINOR,
@@ -117,8 +117,8 @@ extern u64 pagefault_since;
  * @address:	address that was accessed
  * @error_code:	error code of the architecture
  *
- * Then fire pagefault_entry, and set @pf->start if pagefault_exit is on; neither
- * if the guard suppresses the entry.
+ * The caller then fires pagefault_entry and, if pagefault_exit is on, sets
+ * @pf->start. It does neither if its recursion guard suppresses the entry.
  *
  * Context: Fault handler, if pagefault_traced().
  */
@@ -141,7 +141,7 @@ static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
  * pagefault_end - A page fault was handled
  * @pf:		what current->pagefault points to
  *
- * Context: As pagefault_begin(), and handle_mm_fault() without registers.
+ * Context: As for pagefault_begin(); or handle_mm_fault() without registers.
  *
  * Return: true if the exit has to be traced
  */
@@ -151,7 +151,7 @@ static inline bool pagefault_end(struct pagefault *pf)
 	if (pf->start < READ_ONCE(pagefault_since))
 		return false;
 
-	/* In an NMI, this clock may step back by a few ns */
+	/* In an NMI or on another CPU, this clock may step back by a few ns */
 	pf->duration = max_t(s64, ktime_get_mono_fast_ns() - pf->start, 0);
 	return true;
 }
@@ -166,7 +166,7 @@ static inline bool pagefault_end(struct pagefault *pf) { return false; }
 
 /**
  * pagefault_mark - Note how the current page fault ends
- * @outcome:	FIXUP, SIGNAL or OOPS; handle_mm_fault() records the others
+ * @outcome:	FIXUP, SIGNAL or OOPS. Nothing else marks the others
  * @signo:	number of the signal, 0 without one
  * @si_code:	its si_code
  *

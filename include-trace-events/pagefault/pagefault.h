@@ -84,7 +84,7 @@ TRACE_EVENT_FN(pagefault_exit,
 				__field(unsigned int, user_mode)
 	       ),
 
-	       /* A copy with the order of the record: GCC moves 8 bytes at a time */
+	       /* Copy first: GCC then moves two fields of 4 bytes at once */
 	       TP_fast_assign(struct pagefault f = *pf;
 
 			      __entry->duration = f.duration;
@@ -114,10 +114,10 @@ TRACE_EVENT_FN(pagefault_exit,
 );
 
 /*
- * After handle_mm_fault() was called without registers, by get_user_pages() and
- * others, with @fault_flags (enum fault_flag) for memory that @tgid owns (0 if
- * it is not known). getrusage() counts MINOR and MAJOR for the current task, not
- * for @tgid. After RETRY, the caller may try again.
+ * Fires after handle_mm_fault() returned to a caller that passed no registers,
+ * such as get_user_pages(). The caller passed @fault_flags (enum fault_flag).
+ * @tgid owns the memory, 0 if it is not known. getrusage() counts MINOR and MAJOR
+ * for the current task, not for @tgid. After RETRY, the caller may try again.
  */
 TRACE_EVENT_FN(pagefault_noregs,
 	       TP_PROTO(const struct pagefault *pf, unsigned int fault_flags,

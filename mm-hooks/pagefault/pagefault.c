@@ -21,7 +21,7 @@ int pagefault_reg(void)
 	return 0;
 }
 
-/* Under tracepoints_mutex. A fault that misses a mark meanwhile has no exit */
+/* tracepoints_mutex is held. A fault that misses a mark while off has no exit */
 void pagefault_unreg(void)
 {
 	if (static_key_count(&pagefault_key.key) == 1)
@@ -79,7 +79,7 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 	if (!pf)
 		return do_handle_mm_fault(vma, address, flags, regs);
 
-	/* Not by shmem_mapping(): a call makes each fault save registers */
+	/* Do not call shmem_mapping(): each traced fault would save registers */
 	if (vma_is_anonymous(vma))
 		kind = PAGEFAULT_ANON;
 	else if (is_vm_hugetlb_page(vma))

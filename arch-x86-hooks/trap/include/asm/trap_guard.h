@@ -5,8 +5,8 @@
 /*
  * The recursion guard of the events that fire in a trap handler.
  *
- * A probe of such an event can itself cause a trap: a stack walk faults, or a
- * kprobe in the tracing code is hit. That trap would fire the event again and
+ * A probe (a function that is attached to the event) can itself cause a trap: a
+ * stack walk faults, or a kprobe in the tracing code is hit. That trap would fire the event again and
  * recurse. So TRACE_TRAP_BIT of current->trace_recursion is set while probes
  * run:
  *
@@ -21,8 +21,8 @@
  *    this CPU are traced as before.
  *
  * trace_test_and_set_recursion() does not work: its transition bit lets one
- * nested event through per context level, and a kernel-mode #BP or #DB counts
- * as an NMI, hence as a level of its own.
+ * nested event through in each context (task, softirq, IRQ, NMI), and a #BP or
+ * #DB of kernel mode counts as an NMI, hence as a context of its own.
  */
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
@@ -76,9 +76,9 @@ static __always_inline bool trap_guard_enter(struct pt_regs *regs)
 }
 
 /**
- * trap_guard_exit - The probes of an event have run
+ * trap_guard_exit - End what trap_guard_enter() began
  *
- * Context: As for trap_guard_enter(), which returned true.
+ * Context: Only after trap_guard_enter() returned true.
  */
 static __always_inline void trap_guard_exit(void)
 {
