@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Test that the RV monitor rtapp/pagefault reports a page that a real-time task
+ * waits for, with and without a trap, and no fault that maps no page.
+ *
+ * The monitor reports the first fault of a task only, so each test is a task.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pagefault.h"
+
+#define MONITOR		TRACING "/rv/monitors/rtapp/pagefault"
+#define ERROR_EVENT	"rv/error_pagefault"
+
+/* A system call that reads the page by get_user_pages() */
+static bool read_remote(char *page)
+{
+	char byte;
+	struct iovec local = { &byte, 1 }, remote = { page, 1 };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
+}
+
+static bool write_page(char *page)
+{
+	*(volatile char *)page = 1;
+	return true;
+}
+
+/* The kernel faults on the pointer, and its exception fixup returns EFAULT */
+static bool bad_pointer(char *page)
+{
+	return sysinfo((void *)page) == -1 && errno == EFAULT;
+}
+
+static const struct test {
+	const char *name;
+	bool (*run)(char *page);
+	int prot, flags;
+	int policy;
+	long long errors;
+} tests[] = {
+	{ "page fault", write_page, PROT_WRITE, 0, SCHED_FIFO, 1 },
+	{ "page fault without a trap", read_remote, PROT_READ, 0, SCHED_FIFO, 1 },
+	{ "bad pointer", bad_pointer, PROT_NONE, 0, SCHED_FIFO, 0 },
+	{ "populated page", write_page, PROT_WRITE, MAP_POPULATE, SCHED_FIFO, 0 },
+	{ "page fault of a task without real-time priority", write_page, PROT_WRITE, 0,
+	  SCHED_OTHER, 0 },
+};
+
+static void give_up(const char *what)
+{
+	ksft_print_msg("%s: %s\n", what, strerror(errno));
+	_exit(1);
+}
+
+/* The child: 0 if the monitor reported what it has to */
+static int child(const struct test *t)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .config = event_id(ERROR_EVENT),
+	};
+	struct sched_param param = { .sched_priority = t->policy == SCHED_FIFO };
+	long long before, after;
+	char *page;
+	bool good;
+	int fd;
+
+	fd = perf_open(&attr, 0, -1);
+	if (fd < 0)
+		give_up("perf_event_open");
+	/* The calls below must not fault: map all of libc, and break COW */
+	if (mlockall(MCL_CURRENT))
+		give_up("mlockall");
+	page = mmap(NULL, sysconf(_SC_PAGESIZE), t->prot,
+		    MAP_PRIVATE | MAP_ANONYMOUS | t->flags, -1, 0);
+	if (page == MAP_FAILED)
+		give_up("mmap");
+	if (sched_setscheduler(0, t->policy, &param))
+		give_up("sched_setscheduler");
+	if (read(fd, &before, sizeof(before)) != sizeof(before))
+		give_up("perf counter");
+	good = t->run(page);
+	if (read(fd, &after, sizeof(after)) != sizeof(after))
+		give_up("perf counter");
+	param.sched_priority = 0;
+	sched_setscheduler(0, SCHED_OTHER, &param);
+	if (!good || before || after != t->errors)
+		ksft_print_msg("%lld reports before, %lld after, call %s\n", before, after,
+			       good ? "succeeded" : "failed");
+	return !good || before || after != t->errors;
+}
+
+int main(void)
+{
+	int status, old;
+	char *text;
+	pid_t pid;
+
+	start(ERROR_EVENT);
+	text = get(MONITOR, "enable");
+	if (!text)
+		ksft_exit_skip("no " MONITOR "\n");
+	old = atoi(text);
+	free(text);
+	ksft_set_plan(sizeof(tests) / sizeof(tests[0]));
+	must(put(MONITOR, "enable", "1"), MONITOR);
+	for (const struct test *t = tests; t < tests + sizeof(tests) / sizeof(tests[0]); t++) {
+		pid = must_fork();
+		if (!pid)
+			_exit(child(t));
+		must(waitpid(pid, &status, 0) == pid ? 0 : -1, "waitpid");
+		ksft_test_result(!status, "%s\n", t->name);
+	}
+	if (!old)
+		must(put(MONITOR, "enable", "0"), MONITOR);
+	ksft_finished();
+}
