@@ -15,7 +15,7 @@ export BASE_RESULT FORCE MS_EACH RESULT SEED UNPATCHED
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb trapstat install check check-all check-selftest bench bench-hardware series pin tree import clean distclean
+.PHONY: help run shell deb send-dry trapstat install check check-all check-selftest bench bench-hardware series pin tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -30,6 +30,7 @@ help:		## this list
 	@echo "  KERNEL_TREE=DIR       run, shell, deb: HEAD of that git tree, which is left alone"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
 	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
+	@echo "  SERIES=NAME           send-dry: only that series"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
@@ -94,6 +95,10 @@ tree:		## a git tree of the base with all series as commits, to work in
 
 import:		## take the commits made in that tree back into the sources
 	@scripts/series/import $(BASE)
+
+send-dry:	## write the mails of each series into build/send, and send nothing
+	@scripts/deps send
+	@scripts/series/send-dry $(BASE)
 
 clean:		## remove builds and logs; keep the trees that "make tree" made
 	@scripts/clean

@@ -2,26 +2,7 @@
 # shellcheck shell=sh disable=SC2154,SC2046 # variables of scripts/check/run
 # style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling, unit tests
 
-checkpatch() (
-	# MAINTAINERS has the folders of the files that these patches add; the source is
-	# one commit, which has no commit that a fix could name; and EM() is how the
-	# headers of events list an enum once, see include/trace/events/migrate.h
-	patch=$patches/$1
-	case $1 in
-	*-tracing-Accept-* | trap/*-selftests-trap-*)
-			set -- --ignore FILE_PATH_CHANGES ;;
-	fixes/*)	set -- --ignore UNKNOWN_COMMIT_ID ;;
-	*-mm-Add-trace-events-*)
-			set -- --ignore COMPLEX_MACRO,TRAILING_SEMICOLON,SPACING ;;
-	*)		set -- ;;
-	esac
-	# That of an older kernel wants a blank line before NOKPROBE_SYMBOL(), and its kselftest.h
-	# has no macro for attributes
-	[ "$base" = "$(default_base)" ] ||
-		set -- "$@" --ignore LINE_SPACING,PREFER_DEFINED_ATTRIBUTE_MACRO
-	cd "$src" && is_silent scripts/checkpatch.pl \
-		--strict --no-summary --terse --show-types "$@" "$patch"
-)
+checkpatch() { is_silent "$top/scripts/series/checkpatch" "$src" "$base" "$1"; }
 checkpatch_programs() (
 	# It leaves a file with names where it runs. These programs are for all bases
 	cd "$logs" && is_silent find "$top/scripts" "$top/tests" "$top/trapstat" -name '*.[chS]' -exec \

@@ -32,7 +32,7 @@ static bool read_remote(char *page)
 
 static bool write_page(char *page)
 {
-	*(volatile char *)page = 1;
+	raise_write(page);
 	return true;
 }
 
@@ -112,9 +112,9 @@ int main(void)
 		ksft_exit_skip("no " MONITOR "\n");
 	old = atoi(text);
 	free(text);
-	ksft_set_plan(sizeof(tests) / sizeof(tests[0]));
+	ksft_set_plan(ARRAY_SIZE(tests));
 	must(put(MONITOR, "enable", "1"), MONITOR);
-	for (const struct test *t = tests; t < tests + sizeof(tests) / sizeof(tests[0]); t++) {
+	for (const struct test *t = tests; t < tests + ARRAY_SIZE(tests); t++) {
 		pid = must_fork();
 		if (!pid)
 			_exit(child(t));

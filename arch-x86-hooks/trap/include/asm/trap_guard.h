@@ -6,9 +6,9 @@
  * The recursion guard of the events that fire in a trap handler.
  *
  * A probe (a function that is attached to the event) can itself cause a trap: a
- * stack walk faults, or a kprobe in the tracing code is hit. That trap would fire the event again and
- * recurse. So TRACE_TRAP_BIT of current->trace_recursion is set while probes
- * run:
+ * stack walk faults, or a kprobe in the tracing code is hit. That trap would fire
+ * the event again and recurse. So TRACE_TRAP_BIT of current->trace_recursion is
+ * set while probes run:
  *
  *  - Interrupts are disabled all that time. A trap from kernel mode that finds
  *    the bit set was raised by a probe. It is counted and not traced.
