@@ -96,6 +96,11 @@ for control in "$top/arch-x86-hooks/$(default_base)"/controls/*.diff; do
 	# shellcheck disable=SC2034 # for selected()
 	group="control: $of"
 	selected || continue
+	absent=$(sed -n 's|^+++ b/||p' "$control" | while read -r file; do [ -e "$src/$file" ] || echo "$file"; done)
+	if [ "$absent" ]; then
+		skip "control: $of" "$base has no $absent"
+		continue
+	fi
 	check "control: $of applies" applies "$control"
 	words=$(sed -n 's/^# breaks: //p' "$control")
 	if [ -n "$words" ]; then
