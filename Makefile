@@ -30,7 +30,7 @@ help:		## this list
 	@echo "  KERNEL_TREE=DIR       run, shell, deb: HEAD of that git tree, which is left alone"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
 	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
-	@echo "  SERIES=NAME           send-dry: only that series"
+	@echo "  SERIES=NAME, VERSION=N  send-dry: only that series; the version in the subjects"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"

@@ -134,6 +134,43 @@ no_config() {
 		'[ ! -e /proc/config.gz ] || mount --bind /dev/null /proc/config.gz; exec "$1"' sh
 }
 
+# send_dry COPY [VARIABLE=VALUE...]: make send-dry there, as somebody
+send_dry() (
+	copy=$1
+	shift
+	mkdir -p "$logs/home"
+	printf '[user]\n\tname = A Sender\n\temail = %s\n' "${SENDER:-sender@kernel.dev}" >"$logs/home/.gitconfig"
+	cd "$copy" && env HOME="$logs/home" CACHE="$cache" SERIES=filter "$@" scripts/series/send-dry "$base"
+)
+# A copy of the repository
+sources_copy() {
+	rm -rf "$1" && mkdir -p "$1" &&
+	(cd "$top" && tar -cf - --exclude=./build --exclude=./.git .) | tar -xf - -C "$1"
+}
+mails() (
+	sources_copy "$logs/send" && cd "$logs/send" && send_dry . VERSION=2 && cd build/send/filter &&
+	letter=v2-0000-cover-letter.patch && same 2 "$(ls ./*.patch | wc -l)" &&
+	grep -x 'From: A Sender <sender@kernel.dev>' "$letter" &&
+	grep -x 'Subject: \[PATCH v2 0/1\] tracing: Symbolic names in event filters' "$letter" &&
+	grep -xE 'base-commit: [0-9a-f]{40}' "$letter" &&
+	grep -x 'To: linux-trace-kernel@vger.kernel.org' "$letter" v2-0001-*.patch &&
+	grep -x 'Signed-off-by: A Sender <sender@kernel.dev>' v2-0001-*.patch &&
+	grep -F '[PATCH v2 1/1]' send-email.log && ! grep -v '^Dry-' send-email.log &&
+	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch
+)
+# What has a long line is not ready, and the mails made before stay
+long_letter() (
+	cd "$logs/send" && sed -i "s/^Many events print names/$(printf '%080d' 0)/" \
+		"patches/$base/filter/cover-letter.txt" &&
+	! send_dry . >out 2>&1 && cat out && grep 'filter/0000-cover-letter.patch: longer than 75 columns' out &&
+	ls build/send/filter/v2-0000-cover-letter.patch
+)
+long_patch() (
+	cd "$logs/send" && sed -i 's/^+\treturn /+        return /' \
+		"patches/$base/filter/"0001-*.patch &&
+	! send_dry . >out 2>&1 && cat out && grep 'CODE_INDENT' out
+)
+
 check 'make run: the demo, with the counts of its traps' demo
 check 'make run: the trace has the traps of the demo' demo_trace
 check 'make run: the first lines of the trace' trace_lines
@@ -158,3 +195,10 @@ check 'bad input: make deb, the running kernel has no configuration' no_config
 check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
 check 'bad input: make deb, CONFIG is no configuration' no_deb 'is no configuration' CONFIG="$top/README.md"
 check 'bad input: make deb, no modules are in use' no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
+if [ "$source_version" = "$base_version" ] && have codespell; then
+	check 'send-dry: the mails of a series' mails
+	check 'send-dry: a long line in a letter' long_letter
+	check 'send-dry: what checkpatch finds' long_patch
+fi
+SENDER=you@example.org check 'bad input: send-dry by a placeholder' fails 'is a placeholder' send_dry "$top"
+check 'bad input: send-dry of no such series' fails 'there are: fixes trap' send_dry "$top" SERIES=none
