@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test that the RV monitor rtapp/pagefault reports a page that a real-time task
- * waits for, with and without a trap, and no fault that maps no page.
+ * waits for, with and without a trap, and no other outcome.
  *
  * The monitor reports the first fault of a task only, so each test is a task.
  */
