@@ -149,21 +149,30 @@ sources_copy() {
 }
 mails() (
 	sources_copy "$logs/send" && cd "$logs/send" && send_dry . VERSION=2 && cd build/send/filter &&
-	letter=v2-0000-cover-letter.patch && same 2 "$(ls ./*.patch | wc -l)" &&
-	grep -x 'From: A Sender <sender@kernel.dev>' "$letter" &&
-	grep -x 'Subject: \[PATCH v2 0/1\] tracing: Symbolic names in event filters' "$letter" &&
-	grep -xE 'base-commit: [0-9a-f]{40}' "$letter" &&
-	grep -x 'To: linux-trace-kernel@vger.kernel.org' "$letter" v2-0001-*.patch &&
-	grep -x 'Signed-off-by: A Sender <sender@kernel.dev>' v2-0001-*.patch &&
-	grep -F '[PATCH v2 1/1]' send-email.log && ! grep -v '^Dry-' send-email.log &&
+	same 1 "$(find . -name '*.patch' | wc -l)" && mail=$(ls v2-0001-*.patch) &&
+	grep -x 'From: A Sender <sender@kernel.dev>' "$mail" &&
+	grep -x 'Subject: \[PATCH v2\] tracing: Accept symbolic names in event filters' "$mail" &&
+	grep -xE 'base-commit: [0-9a-f]{40}' "$mail" && ! grep '^prerequisite' "$mail" &&
+	grep -x 'To: linux-trace-kernel@vger.kernel.org' "$mail" &&
+	grep -x 'Signed-off-by: A Sender <sender@kernel.dev>' "$mail" &&
+	sed '1,/^---$/d' "$mail" | grep '^Question: ' &&
+	grep -F '[PATCH v2]' send-email.log && ! grep -v '^Dry-' send-email.log &&
+	! grep -E 'Trap Trace Events|@example.invalid' "$mail" || exit 1
+	cd ../../.. && send_dry . SERIES=pagefault && cd build/send/pagefault || exit 1
+	same 6 "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
+	grep -x 'Subject: \[PATCH 0/5\] x86/mm: Trace events for page faults' "$letter" &&
+	same 2 "$(grep -c '^prerequisite-patch-id: ' "$letter")" &&
+	for mail in ./*.patch; do
+		grep -x 'To: linux-kernel@vger.kernel.org' "$mail" || exit 1
+	done &&
 	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch
 )
 # What has a long line is not ready, and the mails made before stay
 long_letter() (
 	cd "$logs/send" && sed -i "s/^Many events print names/$(printf '%080d' 0)/" \
 		"patches/$base/filter/cover-letter.txt" &&
-	! send_dry . >out 2>&1 && cat out && grep 'filter/0000-cover-letter.patch: longer than 75 columns' out &&
-	ls build/send/filter/v2-0000-cover-letter.patch
+	! send_dry . >out 2>&1 && cat out && grep 'letter.txt: longer than 75 columns' out &&
+	ls build/send/pagefault/0000-cover-letter.patch
 )
 long_patch() (
 	cd "$logs/send" && sed -i 's/^+\treturn /+        return /' \
