@@ -36,9 +36,9 @@ no_warning() {	# NAME
 		grep -vE "override: .* changes choice state${own:+|$own}"
 }
 
-# code_of_series: the checksum of the code that make bench measures
+# code_of_series: the checksum of the code that make bench measures: its kernels have no RV
 code_of_series() {
-	echo "$(plain_git -C "$src" rev-parse HEAD:arch HEAD:include HEAD:kernel HEAD:mm |
+	echo "$(plain_git -C "$src" ls-tree -r HEAD arch include kernel mm | grep -v 'kernel/trace/rv/' |
 		cksum | cut -d ' ' -f 1), a checksum of its arch, include, kernel and mm"
 }
 

@@ -149,7 +149,7 @@ sources_copy() {
 }
 mails() (
 	sources_copy "$logs/send" && cd "$logs/send" && send_dry . VERSION=2 && cd build/send/filter &&
-	same 1 "$(find . -name '*.patch' | wc -l)" && mail=$(ls v2-0001-*.patch) &&
+	same 1 "$(find . -name '*.patch' | wc -l)" && mail=$(find . -name "v2-0001-*.patch") &&
 	grep -x 'From: A Sender <sender@kernel.dev>' "$mail" &&
 	grep -x 'Subject: \[PATCH v2\] tracing: Accept symbolic names in event filters' "$mail" &&
 	grep -xE 'base-commit: [0-9a-f]{40}' "$mail" && ! grep '^prerequisite' "$mail" &&
