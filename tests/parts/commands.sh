@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
-# commands: what make run does and says, with bad input as well
+# commands: what make run, make deb and make send-dry do and say, with bad input as well
 
 # in_file WORDS FILE: these words, between any spaces, are in a line
 in_file() {
