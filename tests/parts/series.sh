@@ -93,7 +93,9 @@ within_budgets() {
 cover_letters() {
 	ls $(all_series | sed "s|.*|$patches/&|" | while read -r folder; do
 		[ ! -d "$folder" ] || echo "$folder/cover-letter.txt"
-	done) && ! grep -L '^diff --git ' "$patches"/*/*.patch | grep .
+	done) && ! grep -L '^diff --git ' "$patches"/*/*.patch | grep . &&
+	! wc -l "$top"/arch-x86-hooks/commits/*/cover | grep -v ' total$' |
+		awk '$1 > 80' | grep .
 }
 round_trip() {
 	local copy="$logs/round-trip"
@@ -165,7 +167,7 @@ check 'patches/ is what the sources give' patches_of_sources
 check 'the series is the same with other settings' same_elsewhere
 check 'git am gives what the sources give' git_am
 check 'git am of the folders by name gives the same' any_order
-check 'no cover letter is named *.patch' cover_letters
+check 'no cover letter is named *.patch, or longer than 80 lines' cover_letters
 name='the series keep to their budgets of added lines'
 if selected "$name"; then
 	added=$(within_budgets)
