@@ -142,11 +142,6 @@ send_dry() (
 	printf '[user]\n\tname = A Sender\n\temail = %s\n' "${SENDER:-sender@kernel.dev}" >"$logs/home/.gitconfig"
 	cd "$copy" && env HOME="$logs/home" CACHE="$cache" SERIES=filter "$@" scripts/series/send-dry "$base"
 )
-# A copy of the repository, which has no user.name of its own
-sources_copy() {
-	rm -rf "$1" && plain_git init -q "$1" &&
-	(cd "$top" && tar -cf - --exclude=./build --exclude=./.git .) | tar -xf - -C "$1"
-}
 not_sent() {	# WORDS VARIABLE=VALUE...
 	local words="$1"
 	shift
@@ -214,5 +209,5 @@ if [ "$source_version" = "$base_version" ] && have codespell; then
 	check 'send-dry: a long line in a letter' long_letter
 	check 'send-dry: what checkpatch finds' long_patch
 fi
-SENDER=you@example.org check 'bad input: send-dry by a placeholder' not_sent 'is a placeholder'
+SENDER=you@example.org check 'bad input: send-dry by nobody' not_sent 'is nobody who could sign'
 check 'bad input: send-dry of no such series' not_sent 'there are: fixes trap' SERIES=none

@@ -99,8 +99,7 @@ cover_letters() {
 }
 round_trip() {
 	local copy="$logs/round-trip"
-	rm -rf "$copy" && mkdir "$copy" &&
-	(cd "$top" && tar -cf - --exclude=./build --exclude=./.git .) | tar -xf - -C "$copy" &&
+	sources_copy "$copy" &&
 	"$top/scripts/series/test-import" "$copy" "$base" &&
 	rm -rf "$copy"
 }
@@ -108,8 +107,7 @@ round_trip() {
 # From a version before it, and not with a diff that does not apply to the newest one
 pins() (
 	copy=$logs/pin old=${base_version%-*}-0
-	rm -rf "$copy" && mkdir "$copy" &&
-	(cd "$top" && tar -cf - --exclude=./build --exclude=./.git .) | tar -xf - -C "$copy" && cd "$copy" &&
+	sources_copy "$copy" && cd "$copy" &&
 	sed -i "s/^base_version=.*/base_version=$old/" "arch-x86-hooks/$base/base" &&
 	cp -r arch-x86-hooks before && hook=$(find "arch-x86-hooks/$base/trap" -name '*.diff' | head -n 1) &&
 	sed -i 's/^ \(.*[a-z]\)/ no \1/' "$hook" &&

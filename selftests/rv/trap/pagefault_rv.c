@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test that the RV monitor rtapp/pagefault reports the page faults of a real-time
- * task that map a page, and no others. mlock() has to prevent them unreported.
+ * task that map a page, and no others.  Pages that mlock()
+ * itself populates must not be reported.
  *
  * The monitor reports the first fault of a task only, so each test is a task.
  */
