@@ -553,7 +553,7 @@ static void take_way(const struct way *w, int nthreads, const char *rates, const
 			continue;
 		measure(w, k);
 		if (k->sort & PAGE_FAULTS)
-			traps_recorded += WARM_UP + rounds * traps;
+			traps_recorded += WARM_UP + rounds * traps_of(k);
 		fflush(stdout);
 	}
 	if (nthreads)

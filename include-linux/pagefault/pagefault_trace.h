@@ -8,8 +8,8 @@
  * current->pagefault points to it. pagefault_mark() and pagefault_note() record
  * there how the fault ends. Faults nest, in an interrupt, an NMI or a probe, so
  * the handler saves and restores the pointer. The task may sleep and migrate: the
- * stack and the pointer belong to it. If it exits during a fault, as seccomp can
- * kill it in a vsyscall, the pointer stays valid: do_exit() runs on top of the
+ * stack and the pointer belong to it. A task can exit during a fault: seccomp can
+ * kill it in a vsyscall. The pointer stays valid then, as do_exit() runs on the
  * same stack. An oops rewinds the stack, so make_task_dead() clears the pointer.
  */
 #include <linux/jump_label.h>
@@ -24,7 +24,7 @@
  * @PAGEFAULT_MAJOR:	the same, in maj_flt
  * @PAGEFAULT_RETRY:	pagefault_noregs: VM_FAULT_RETRY was returned
  * @PAGEFAULT_FAILED:	pagefault_noregs: VM_FAULT_ERROR was returned
- * @PAGEFAULT_INTERRUPTED: a signal has to be handled first
+ * @PAGEFAULT_INTERRUPTED: the task has to handle a signal before it can try again
  * @PAGEFAULT_OOM:	no memory, see pagefault_out_of_memory()
  * @PAGEFAULT_FIXUP:	the context continues at an exception fixup
  * @PAGEFAULT_SIGNAL:	the fault handler sent a signal
@@ -108,7 +108,7 @@ DECLARE_STATIC_KEY_FALSE(pagefault_key);
 extern u64 pagefault_since;
 
 #define pagefault_traced()	static_branch_unlikely(&pagefault_key)
-#define pagefault_forget(tsk)	((tsk)->pagefault = NULL)
+static inline void pagefault_forget(struct task_struct *tsk) { tsk->pagefault = NULL; }
 
 /**
  * pagefault_begin - Begin to record a page fault
@@ -166,7 +166,7 @@ static inline bool pagefault_end(struct pagefault *pf) { return false; }
 
 /**
  * pagefault_mark - Note how the current page fault ends
- * @outcome:	FIXUP, SIGNAL or OOPS. Nothing else marks the others
+ * @outcome:	FIXUP, SIGNAL or OOPS. handle_mm_fault() records the others
  * @signo:	number of the signal, 0 without one
  * @si_code:	its si_code
  *

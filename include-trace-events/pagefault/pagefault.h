@@ -65,8 +65,8 @@ TRACE_EVENT_FN(pagefault_entry,
 );
 
 /*
- * Fires after a page fault was handled, before a signal is delivered. It does
- * not fire for a fault that began before the event was enabled.
+ * Fires after a page fault was handled, before a signal is delivered. It fires
+ * for faults that began after the event was enabled.
  */
 TRACE_EVENT_FN(pagefault_exit,
 	       TP_PROTO(const struct pagefault *pf),

@@ -11,7 +11,7 @@
 #include "internal.h"
 
 DEFINE_STATIC_KEY_FALSE(pagefault_key);
-u64 pagefault_since = U64_MAX;
+u64 pagefault_since __read_mostly = U64_MAX;
 
 int pagefault_reg(void)
 {
@@ -21,7 +21,7 @@ int pagefault_reg(void)
 	return 0;
 }
 
-/* tracepoints_mutex is held. A fault that misses a mark while off has no exit */
+/* Under tracepoints_mutex. Faults in flight may miss marks, so they get no exit */
 void pagefault_unreg(void)
 {
 	if (static_key_count(&pagefault_key.key) == 1)
@@ -75,11 +75,11 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 	unsigned int kind = 0;
 	vm_fault_t ret;
 
-	/* No event was on when the fault began */
+	/* The events were off when this fault began */
 	if (!pf)
 		return do_handle_mm_fault(vma, address, flags, regs);
 
-	/* Do not call shmem_mapping(): each traced fault would save registers */
+	/* A call of shmem_mapping() would make each traced fault push registers */
 	if (vma_is_anonymous(vma))
 		kind = PAGEFAULT_ANON;
 	else if (is_vm_hugetlb_page(vma))

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test that the RV monitor rtapp/pagefault reports the page faults of a real-time
- * task that map a page, and no others.  Pages that mlock()
- * itself populates must not be reported.
+ * task that map a page, and no others.  It must not report pages that mlock() maps.
  *
  * The monitor reports the first fault of a task only, so each test is a task.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -99,6 +99,21 @@ static int child(const struct test *t)
 	return !good || before || after != t->errors;
 }
 
+static pid_t tester;
+
+/* At exit, and for signals of the user and of the test runner */
+static void disable_monitor(void)
+{
+	if (getpid() == tester)
+		put(MONITOR, "enable", "0");
+}
+
+static void on_end(int signo)
+{
+	disable_monitor();
+	_exit(128 + signo);
+}
+
 int main(void)
 {
 	int status, old;
@@ -113,6 +128,12 @@ int main(void)
 	free(text);
 	if (put(MONITOR, "enable", "1"))
 		ksft_exit_skip("cannot enable the monitor, other monitors may be in use\n");
+	if (!old) {
+		tester = getpid();
+		atexit(disable_monitor);
+		signal(SIGINT, on_end);
+		signal(SIGTERM, on_end);
+	}
 	ksft_set_plan(ARRAY_SIZE(tests));
 	for (const struct test *t = tests; t < tests + ARRAY_SIZE(tests); t++) {
 		pid = must_fork();
@@ -124,7 +145,5 @@ int main(void)
 		else
 			ksft_test_result(!status, "%s\n", t->name);
 	}
-	if (!old)
-		must(put(MONITOR, "enable", "0"), MONITOR);
 	ksft_finished();
 }
