@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
-# fixes: the reproducers of the series fixes: with it each bug is gone, on the base it is there
+# fixes: each reproducer fails on the base and passes with the fixes
 #
 # The base kernels are built for this alone.
 

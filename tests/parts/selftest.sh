@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
-# selftest: seeded defects, each in a scratch copy, and each caught by the part meant for it
+# selftest: seeded defects, each in a scratch copy, and each caught by its part; defects runs first
 #
 # A file in tests/defects/ is sourced in the top of the copy, and makes it defective.
 # Its head says what must happen then:

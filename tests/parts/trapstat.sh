@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
-# trapstat: its figures are what a workload did, on our kernel and on Debian's own ones
+# trapstat: trapstat's counts match a known workload, on our kernel and on Debian's
 #
 # Debian's kernels are those that this release has packages of. They come with their modules,
 # which tests/trapstat/modules.c loads.
