@@ -27,7 +27,7 @@ help:		## this list
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  CONFIG=FILE           deb: a configuration (default: that of the running kernel)"
 	@echo "  LOCALMODCONFIG=1      deb: only the modules in use, or =FILE: those that lsmod wrote there"
-	@echo "  KERNEL_TREE=DIR       run, shell, deb: HEAD of that git tree, which is left alone"
+	@echo "  KERNEL_TREE=DIR       run, shell, deb, send-dry: use HEAD of that git tree; never modify it"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
 	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
 	@echo "  SERIES=NAME, VERSION=N  send-dry: only that series; the version in the subjects"
@@ -37,8 +37,8 @@ help:		## this list
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
 	@echo "  ROUNDS=N, TRAPS=N     bench: rounds of each measurement, traps in a round"
 	@echo "  ROUNDS=N, MS_EACH=N   bench-hardware: rounds (15), ms of each measurement (500); SEED=N repeats one"
-	@echo "  FORCE=1               bench-hardware: measure although something is missing"
-	@echo "  UNPATCHED=1           bench-hardware: this is the unpatched kernel, to compare with"
+	@echo "  FORCE=1               bench-hardware: measure although something is missing, but not without root, tracefs or events"
+	@echo "  UNPATCHED=1           bench-hardware: measure the unpatched kernel, as the baseline"
 	@echo "  BASE_RESULT=FILE      bench-hardware: compare with that; RESULT=FILE makes its report again"
 	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FUZZ_SECONDS=N        fuzz: duration (300), FUZZ_SEED=N repeats a run, FUZZ_KERNEL=NAME (kasan)"
@@ -55,7 +55,7 @@ shell:		## boot the patched kernel, with a shell on this terminal
 deb:		## packages of the patched kernel for your machine, with its configuration
 	@scripts/kernel/deb
 
-trapstat:	## build build/trapstat/trapstat, which shows traps and faults of any kernel
+trapstat:	## build trapstat: page faults on any x86_64 kernel since 5.13; other traps with our events
 	@scripts/deps trapstat
 	@mkdir -p build/trapstat
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat
