@@ -201,13 +201,14 @@ need_space() {
 		die "$1 has $free MiB free and this needs $2 MiB: make room, or set CACHE= to a folder with room"
 }
 
-# root_pahole FILE: make FILE the pahole of scripts/vm/rootfs, as Debian 12 has too old a one
-root_pahole() {
+# root_program NAME FILE: make FILE run the program NAME of scripts/vm/rootfs, for one that is
+# too old on Debian 12
+root_program() {
 	local root
 	root=$("$top/scripts/vm/rootfs" "${BASE:-}")
-	printf '#!/bin/sh\nexec %s/lib64/ld-linux-x86-64.so.2 --library-path %s %s/usr/bin/pahole "$@"\n' \
-		"$root" "$root/usr/lib/x86_64-linux-gnu" "$root" >"$1"
-	chmod +x "$1"
+	printf '#!/bin/sh\nexec %s/lib64/ld-linux-x86-64.so.2 --library-path %s %s/usr/bin/%s "$@"\n' \
+		"$root" "$root/usr/lib/x86_64-linux-gnu" "$root" "$1" >"$2"
+	chmod +x "$2"
 }
 
 # use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled

@@ -108,7 +108,7 @@ DECLARE_STATIC_KEY_FALSE(pagefault_key);
 extern u64 pagefault_since;
 
 #define pagefault_traced()	static_branch_unlikely(&pagefault_key)
-static inline void pagefault_forget(struct task_struct *tsk) { tsk->pagefault = NULL; }
+#define pagefault_forget(tsk)	((tsk)->pagefault = NULL)
 
 /**
  * pagefault_begin - Begin to record a page fault
@@ -158,7 +158,7 @@ static inline bool pagefault_end(struct pagefault *pf)
 
 #else
 #define pagefault_traced()	false
-static inline void pagefault_forget(struct task_struct *tsk) { }
+#define pagefault_forget(tsk)	do { } while (0)
 static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 				   unsigned long address, unsigned long code) { }
 static inline bool pagefault_end(struct pagefault *pf) { return false; }
