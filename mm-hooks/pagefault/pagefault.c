@@ -67,9 +67,8 @@ static pid_t pagefault_owner(struct mm_struct *mm)
 }
 
 /* handle_mm_fault() calls this while an event is on */
-vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
-				  unsigned long address, unsigned int flags,
-				  struct pt_regs *regs)
+vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma, unsigned long address,
+				  unsigned int flags, struct pt_regs *regs)
 {
 	struct pagefault *pf = current->pagefault;
 	unsigned int kind = 0;
@@ -93,8 +92,7 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 	ret = do_handle_mm_fault(vma, address, flags, regs);
 	pf->vm_fault = ret;
 	/* What mm_account_fault() counts */
-	pf->outcome = fault_is_major(ret, flags) ?
-		      PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
+	pf->outcome = fault_is_major(ret, flags) ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
 	if (likely(!(ret & (VM_FAULT_ERROR | VM_FAULT_RETRY))))
 		return ret;
 
@@ -110,8 +108,7 @@ vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma,
 vm_fault_t handle_mm_fault_noregs(struct vm_area_struct *vma,
 				  unsigned long address, unsigned int flags)
 {
-	struct pagefault pf = { .address = address,
-				.outer = current->pagefault };
+	struct pagefault pf = { .address = address, .outer = current->pagefault };
 	struct mm_struct *mm = vma->vm_mm;
 	vm_fault_t ret;
 
@@ -120,8 +117,7 @@ vm_fault_t handle_mm_fault_noregs(struct vm_area_struct *vma,
 		pf.start = ktime_get_mono_fast_ns();
 	ret = handle_mm_fault_traced(vma, address, flags, NULL);
 	if (ret & (VM_FAULT_RETRY | VM_FAULT_ERROR))
-		pf.outcome = ret & VM_FAULT_RETRY ?
-			     PAGEFAULT_RETRY : PAGEFAULT_FAILED;
+		pf.outcome = ret & VM_FAULT_RETRY ? PAGEFAULT_RETRY : PAGEFAULT_FAILED;
 	if (pagefault_end(&pf))
 		trace_pagefault_noregs(&pf, flags, pagefault_owner(mm));
 	return ret;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -200,7 +201,7 @@ char *must_map(int flags, int fd, size_t size)
 int new_file(off_t pages)
 {
 	const char *dir = getenv("TMPDIR");
-	static char *zeroes;
+	static char *data;
 	char path[256];
 	struct statfs s;
 	int fd;
@@ -215,10 +216,12 @@ int new_file(off_t pages)
 		close(fd);
 		return -1;
 	}
-	if (!zeroes)
-		zeroes = calloc(1, page_size);
+	/* A file system that compresses would read many pages of zeroes at once */
+	if (!data)
+		data = malloc(page_size);
 	for (off_t i = 0; i < pages; i++)
-		if (write(fd, zeroes, page_size) != page_size)
+		if (getrandom(data, page_size, 0) != page_size ||
+		    write(fd, data, page_size) != page_size)
 			ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
 	fsync(fd);
 	return fd;

@@ -43,7 +43,7 @@ struct expect_fault {
 	unsigned int vm_fault, vm_fault_either;
 	bool kernel;			/* the fault was in kernel mode */
 	int signo, code;		/* the signal that it sent */
-	bool elsewhere;			/* ... with another si_addr than the fault's */
+	bool elsewhere;			/* ... and si_addr differs from the address */
 	unsigned long long min_ns;
 };
 

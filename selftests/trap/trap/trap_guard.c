@@ -32,12 +32,24 @@
 #define BUSY_CALLS	10000
 
 static const char *instance, *second;
-static char mine[64];		/* the filter for this process */
+static char mine[64];		/* the filter for this process, without NMIs */
 static const char * const events[] = { "trap/trap_entry", "trap/trap_exit" };
 static int opened[3];
+static void *mapped[2];
+
+static size_t buffer_size(void)
+{
+	return 9 * sysconf(_SC_PAGESIZE);
+}
 
 static void close_all(void)
 {
+	/* A mapping keeps the event attached */
+	for (size_t i = 0; i < ARRAY_SIZE(mapped); i++) {
+		if (mapped[i])
+			munmap(mapped[i], buffer_size());
+		mapped[i] = NULL;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(opened); i++) {
 		if (opened[i] > 0)
 			close(opened[i]);
@@ -80,23 +92,17 @@ static int open_event(const char *event, uint64_t sample_type)
 	return perf_open(&attr, 0, -1);
 }
 
-/* Without a ring buffer, perf takes no sample */
-static int open_callchains(const char *event)
-{
-	int fd = open_event(event, PERF_SAMPLE_CALLCHAIN);
-
-	if (fd >= 0 && mmap(NULL, 9 * sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-			    MAP_SHARED, fd, 0) == MAP_FAILED)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	return fd;
-}
-
 static int callchains(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		opened[i] = open_callchains(events[i]);
+		opened[i] = open_event(events[i], PERF_SAMPLE_CALLCHAIN);
 		if (opened[i] < 0)
 			return -errno;
+		/* Without a ring buffer, perf takes no sample */
+		mapped[i] = mmap(NULL, buffer_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+				 opened[i], 0);
+		if (mapped[i] == MAP_FAILED)
+			ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
 	}
 	return 0;
 }
@@ -277,7 +283,8 @@ static void test_nmi(void)
 	fclose(f);
 	ksft_print_msg("%d NMIs, %d entries, %d exits, %d in the kernel\n", NMIS, entries,
 		       exits, inside);
-	ksft_test_result(entries >= NMIS && exits == entries && inside, "%s\n", name);
+	/* While the events are switched, other NMIs have one of the two events only */
+	ksft_test_result(entries >= NMIS && exits >= NMIS && inside, "%s\n", name);
 out:
 	close(ready[0]);
 	kill(child, SIGKILL);
@@ -291,7 +298,7 @@ int main(void)
 		ksft_exit_skip("no %s: needs debugfs\n", SUPPRESSED);
 	instance = make_instance("guard");
 	second = make_instance("second");
-	snprintf(mine, sizeof(mine), "common_pid == %d", getpid());
+	snprintf(mine, sizeof(mine), "common_pid == %d && vector != 2", getpid());
 	skip_traps();
 	pin(0);
 
