@@ -158,7 +158,7 @@ static inline bool pagefault_end(struct pagefault *pf)
 
 #else
 #define pagefault_traced()	false
-#define pagefault_forget(tsk)	do { } while (0)
+static inline void pagefault_forget(struct task_struct *tsk) { }
 static inline void pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 				   unsigned long address, unsigned long code) { }
 static inline bool pagefault_end(struct pagefault *pf) { return false; }
