@@ -204,7 +204,8 @@ check 'bad input: make deb, the running kernel has no configuration' no_config
 check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
 check 'bad input: make deb, CONFIG is no configuration' no_deb 'is no configuration' CONFIG="$top/README.md"
 check 'bad input: make deb, no modules are in use' no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
-if [ "$source_version" = "$base_version" ] && have codespell; then
+if [ "$source_version" = "$base_version" ] &&
+   have 'codespell /usr/lib/git-core/git-send-email' 'send-dry: the mails of a series'; then
 	check 'send-dry: the mails of a series' mails
 	check 'send-dry: a long line in a letter' long_letter
 	check 'send-dry: what checkpatch finds' long_patch
