@@ -27,7 +27,7 @@
 			"@ns = hist(nsecs - @since[tid]); delete(@since[tid]); }"
 #define EXIT_LATENCY	"tracepoint:pagefault:pagefault_exit { @ns = hist(args->duration); }"
 /* The begin of struct pagefault, as this kernel may have no BTF */
-#define RAW_LATENCY	"struct pf { uint64_t of_fault[4], start, duration; } "	\
+#define RAW_LATENCY	"struct pf { unsigned long of_fault[4], start, duration; } " \
 			"rawtracepoint:pagefault_exit { "			\
 			"@ns = hist(((struct pf *)arg0)->duration); }"
 #define SYNTHETIC	"price_fault u64 address; u64 us"
@@ -90,8 +90,8 @@ const struct way ways[] = {
 	  "bpftrace", "bpftrace -q -e '" EXIT_LATENCY "'" },
 	{ "raw_tp_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
 	  { { PAGEFAULT "pagefault_exit/id" } },
-	  "bpftrace", "bpftrace -q -e '" RAW_LATENCY "'",
-	  "bpftrace -l 'rawtracepoint:*' 2>&1 | grep -q '^raw'", "bpftrace is too old" },
+	  "new_bpftrace", "new_bpftrace -q -e '" RAW_LATENCY "'",
+	  "new_bpftrace -l 'rawtracepoint:*' 2>&1 | grep -q '^raw'", "bpftrace is too old" },
 	{ "pagefault_exit_lttng", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "lttng", LTTNG("pagefault", "pagefault_exit"), LTTNG_CHECK },

@@ -28,7 +28,7 @@ RECORDS = {name: collections.namedtuple(name, fields) for name, fields in {
 Round = collections.namedtuple('Round', 'turn number mean median')
 
 # Without one of these tools a way may be skipped. Nothing else may be
-EXCUSE = re.compile(r'(perf|bpftrace|lttng|trapstat|load_bpf|gnuplot) is (not there$|too old)'
+EXCUSE = re.compile(r'(perf|(new_)?bpftrace|lttng|trapstat|load_bpf|gnuplot) is (not there$|too old)'
                     r'|no program (perf|bpftrace|lttng)$|no lttng-modules for this kernel'
                     r'|this QEMU does not take the plugin|this machine has no KVM$'
                     r'|make bench measures BPF on the newest base$')
