@@ -553,7 +553,7 @@ def recipe(name, program=None):
 def extract(document):
     """Write each recipe of the document to a file of its name, and print the names."""
     with open(document) as f:
-        blocks = re.findall(r'\t:name: recipe-(\S+)\n((?:\t.*\n|\n)*)', f.read())
+        blocks = re.findall(r'\t:name: recipe-(?:pagefault-)?(\S+)\n((?:\t.*\n|\n)*)', f.read())
     for name, text in blocks:
         with open(name + '.sh', 'w') as f:
             f.write(re.sub('(?m)^\t', '', text))

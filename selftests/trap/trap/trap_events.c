@@ -77,7 +77,8 @@ static void test_user_trap(const struct user_trap *t)
 	for (int cpu = 0; cpu < cpus() && cpu < MAX_CPUS && !why && matches; cpu++) {
 		matches = raise_on_cpu(t, cpu, &raised);
 		if (!raised && t->optional)
-			why = "this CPU does not raise it";
+			why = t->argument == WATCHED ? "no free watchpoint" :
+						       "this CPU does not raise it";
 	}
 	if (why)
 		ksft_test_result_skip("user %s, %s: %s\n", t->name + 1,

@@ -283,7 +283,7 @@ static void test_nmi(void)
 	fclose(f);
 	ksft_print_msg("%d NMIs, %d entries, %d exits, %d in the kernel\n", NMIS, entries,
 		       exits, inside);
-	/* While the events are switched, other NMIs have one of the two events only */
+	/* An NMI of somebody else may come when only one of the two events is on */
 	ksft_test_result(entries >= NMIS && exits >= NMIS && inside, "%s\n", name);
 out:
 	close(ready[0]);
