@@ -68,13 +68,13 @@ WANTED = (
 # signal ends the fault there, or a page is copied or swapped in. The compiler saves a jump
 # here and there, so some limits are below the sum. Of a trap, entry and exit have one each; the
 # series does not touch getpid. The loops page_fault1 to 3 have a limit by page: a thousandth is 2
-# of the last, and 7 of the others. Their means move by 0.6 of an instruction. The emulator's clock
+# of the last, and 7 of the others. Their means move by half an instruction. The emulator's clock
 # is off by up to ten in the two million of a huge page, by another number at each boot.
 LIMITS = {'zero_page': '4', 'first_write': '4', 'zero_write': '5', 'copy_on_write': '5',
           'reuse': '5', 'page_cache': '5', 'private_file': '5', 'kernel_write': '5', 'segv': '4',
           'segv_access': '4', 'sigbus': '5', 'fixup': '2', 'get_user_pages': '2', 'munmap': '1',
           'getpid': '0', 'int3': '2', 'divide': '2', 'swap_in': '5', 'thp': '15',
-          'page_fault1': '6', 'page_fault2': '6', 'page_fault3': '6'}
+          'page_fault1': '5.5', 'page_fault2': '5.5', 'page_fault3': '5.5'}
 # A base may have other limits: arch-x86-hooks/BASE/limits has the path, the limit and the reason
 BASE_LIMITS = pathlib.Path(os.environ.get('TRAP_HOOKS', '')) / 'limits'
 if os.environ.get('TRAP_HOOKS') and BASE_LIMITS.is_file():
