@@ -142,6 +142,15 @@ class TestFigures(unittest.TestCase):
         self.assertEqual([record.why for record in named('fail', m.records)],
                          ['it was left out: no disk', 'it said: Killed'])
 
+    def test_excuse(self):
+        m = measured(STEADY, STEADY)
+        before = len(list(figures.missing(m)))
+        m.excuse('base', 'fprobe', '-', 'the base has none')
+        self.assertEqual(len(list(figures.missing(m))), before - 5)
+        self.assertEqual([goal.result for goal in figures.losses(m)], ['missed', 'missed'])
+        m.excuse('loss', '-', '-', 'it has one CPU')
+        self.assertEqual(list(figures.losses(m)), [])
+
     def test_missing_bpf(self):
         m = measured(STEADY, STEADY)
         before = len(list(figures.missing(m)))
