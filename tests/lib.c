@@ -149,6 +149,45 @@ bool read_held(struct server *s, void *at)
 	return after.ru_majflt > before.ru_majflt;
 }
 
+/* trace_all_faults - Trace faults at these bytes, of all processes */
+void trace_all_faults(const void *p, size_t size)
+{
+	unsigned long long first = (unsigned long)p;
+
+	trace_faults(p, size);
+	must(put(fault_instance, "events/pagefault/filter",
+		 "address >= 0x%llx && address < 0x%llx", first, first + size), "filter");
+}
+
+static bool (*first_handler)(int signo, ucontext_t *context);
+static void (*skip_handler)(int signo, siginfo_t *info, void *context);
+
+static void on_signal(int signo, siginfo_t *info, void *context)
+{
+	trap_info = *info;
+	if (!first_handler(signo, context))
+		skip_handler(signo, info, context);
+}
+
+/*
+ * call_first - Call @f before the handler of skip_traps(), or no longer if it is NULL. If @f
+ * returns true, that handler is not called
+ */
+void call_first(bool (*f)(int signo, ucontext_t *context))
+{
+	static const int signals[] = { SIGFPE, SIGTRAP, SIGSEGV, SIGILL, SIGBUS, SIGUSR1 };
+	struct sigaction sa;
+
+	first_handler = f;
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], NULL, &sa);
+		if (sa.sa_sigaction != on_signal)
+			skip_handler = sa.sa_sigaction;
+		sa.sa_sigaction = f ? on_signal : skip_handler;
+		sigaction(signals[i], &sa, NULL);
+	}
+}
+
 /*
  * touch_stack - Call this before kernel-mode events are counted
  *
@@ -283,7 +322,7 @@ void set_up_bound(void)
 		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
 	memcpy(low->bound_ecx, "\x62\x01", 2);	/* bound %eax, (%ecx) */
 	low->limits[1] = 1;
-	before_skip = go_to_bound;
+	call_first(go_to_bound);
 }
 #endif
 

@@ -79,6 +79,8 @@ bool next_line(FILE *f, char *line);
 int count_lines(const char *instance, const char *text);
 void touch_stack(void);
 bool read_held(struct server *s, void *at);
+void trace_all_faults(const void *p, size_t size);
+void call_first(bool (*f)(int signo, ucontext_t *context));
 
 bool read_kernel_trap(unsigned int vector, struct kernel_trap *t);
 int raise_in_kernel(unsigned int vector);

@@ -52,7 +52,10 @@ static void begin(void)
 static void trace_memory(bool all)
 {
 	begin();
-	trace_faults(memory, size, all);
+	if (all)
+		trace_all_faults(memory, size);
+	else
+		trace_faults(memory, size);
 }
 
 struct counts {
@@ -221,7 +224,7 @@ static void test_full_buffer(void)
 
 	must(put(fault_instance, "buffer_size_kb", "8"), "buffer_size_kb");
 	pin(0);
-	trace_faults(p, FLOOD * page_size, false);
+	trace_faults(p, FLOOD * page_size);
 	touch(p, FLOOD);
 	trace_end();
 	there = buffer_stat(fault_instance, "entries: ");
@@ -273,7 +276,7 @@ static void test_switched_within(const struct switching *w)
 		return;
 	}
 	off_first = w->on_before;
-	trace_faults(p, page_size, true);
+	trace_all_faults(p, page_size);
 	trace_end();
 	enable("pagefault_exit/", w->on_before);
 	enable("pagefault_entry/", w->entry_on);
@@ -358,7 +361,7 @@ static void test_oom_kill(void)
 		goto out;
 	}
 	put(dir, "memory.swap.max", "0");
-	trace_faults(p, 8 * MEMORY_MAX, true);
+	trace_all_faults(p, 8 * MEMORY_MAX);
 	child = must_fork();
 	if (!child) {
 		must(put(dir, "cgroup.procs", "%d", getpid()), "cgroup.procs");
@@ -396,7 +399,7 @@ static void test_exit(void)
 	pid_t child;
 	int status;
 
-	trace_faults(p, page_size, true);
+	trace_all_faults(p, page_size);
 	child = must_fork();
 	if (!child) {
 		if (wait_for_pages(p, page_size) < 0)

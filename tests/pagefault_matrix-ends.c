@@ -119,7 +119,7 @@ static bool do_nothing(int signo, ucontext_t *uc)
 
 static const char *set_up_interrupted(void)
 {
-	before_skip = do_nothing;
+	call_first(do_nothing);
 	faulter = pthread_self();
 	return set_up_missing();
 }
@@ -217,7 +217,7 @@ static bool allow(int signo, ucontext_t *uc)
 
 static const char *set_up_mprotect(void)
 {
-	before_skip = allow;
+	call_first(allow);
 	mem = reserve(n, PROT_NONE, MAP_PRIVATE);
 	return NULL;
 }
@@ -242,7 +242,7 @@ static const char *set_up_pkey(void)
 	want(pipe(told), "pipe");
 	set_up_written();
 	want(pkey_mprotect(mem, mem_size, PROT_READ | PROT_WRITE, key), "pkey_mprotect");
-	before_skip = change_key;
+	call_first(change_key);
 	bad_fixups = n;
 	return NULL;
 }

@@ -46,12 +46,12 @@ static void int3(long i)
 
 static void ud2(long i)
 {
-	raise_ud(NULL);
+	RAISE("", "ud2", "", NULL);
 }
 
 static void divide(long i)
 {
-	raise_de(NULL);
+	RAISE("xor %%edx, %%edx; xor %%ecx, %%ecx", "div %%ecx", "", NULL);
 }
 
 void zero_page(long i)

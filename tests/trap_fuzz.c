@@ -135,10 +135,13 @@ static void *run_thread(void *arg)
 {
 	struct thread *me = arg;
 	const struct operation *all = roles[me->role].operations;
+	stack_t stack = { .ss_size = 1 << 16 };
 	unsigned int sum = 0, at;
 	double began;
 
-	set_up_signal_stack();
+	stack.ss_sp = new_pages(stack.ss_size);
+	memset(stack.ss_sp, 0, stack.ss_size);
+	sigaltstack(&stack, NULL);
 	for (const struct operation *o = all; o->name; o++)
 		sum += o->weight;
 

@@ -218,19 +218,21 @@ static void test_iret(void)
 	const char *name = "user IRET, absent segment";
 #ifndef __x86_64__
 	int entries = 0, exits = 0, wrong = 0;
+	const char *why;
 	struct event e;
 
-	if (kernel_of_64_bit() || !have_ldt) {
-		skip(name, have_ldt ? "this kernel is 64-bit" : "no modify_ldt()");
+	why = kernel_of_64_bit() ? "this kernel is 64-bit" : cannot_raise(find_user_trap(11));
+	if (why) {
+		skip(name, why);
 		return;
 	}
 	pin(0);
-	before_skip = on_iret_signal;
+	call_first(on_iret_signal);
 	trace_vector(IRET);
 	for (int i = 0; i < ROUNDS; i++)
 		raise(SIGUSR1);
 	trace_off(instance);
-	before_skip = NULL;
+	call_first(NULL);
 
 	for_each_record(next_event, &e, instance, 0) {
 		++*(e.exit ? &exits : &entries);

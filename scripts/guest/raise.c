@@ -43,7 +43,7 @@ static void go_on(void)
 
 	for (;;) {
 		for (int i = 0; i < 10; i++)
-			raise_ud(NULL);
+			RAISE("", "ud2", "", NULL);
 		if (madvise(pages, PAGES * page_size, MADV_DONTNEED))
 			err(1, "madvise");
 		for (int i = 0; i < PAGES; i++)
@@ -144,8 +144,6 @@ static void raise_each(long n, const char *file)
 		unlink(file);
 	}
 	set_up_user_traps();
-	if (!have_ldt)
-		err(1, "modify_ldt");
 
 	printf("pid %d\n", getpid());
 	fflush(stdout);
@@ -154,6 +152,8 @@ static void raise_each(long n, const char *file)
 	for (const struct user_trap *t = user_traps; t < user_traps + nr_user_traps; t++) {
 		if (t->vector >= ARRAY_SIZE(functions) || !functions[t->vector] || t->optional)
 			continue;
+		if (cannot_raise(t))
+			errx(1, "%s: %s", t->name, cannot_raise(t));
 		trap_signals = 0;
 		for (long i = 0; i < n; i++)
 			t->raise(NULL);
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 		for (long i = 0; i < n * (cpu + 1); i++) {
 			if (!i)
 				pin(cpu);
-			raise_ud(NULL);
+			RAISE("", "ud2", "", NULL);
 		}
 	}
 	while (wait(NULL) > 0)

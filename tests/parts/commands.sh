@@ -151,7 +151,7 @@ mails() (
 	sources_copy "$logs/send" && cd "$logs/send" && send_dry . VERSION=2 && cd build/send/filter &&
 	same 1 "$(find . -name '*.patch' | wc -l)" && mail=$(find . -name "v2-0001-*.patch") &&
 	grep -x 'From: A Sender <sender@kernel.dev>' "$mail" &&
-	grep -x 'Subject: \[PATCH v2\] tracing: Accept symbolic names in event filters' "$mail" &&
+	grep -x 'Subject: \[PATCH v2\] tracing: Accept symbols in event filters' "$mail" &&
 	grep -xE 'base-commit: [0-9a-f]{40}' "$mail" && ! grep '^prerequisite' "$mail" &&
 	grep -x 'To: linux-trace-kernel@vger.kernel.org' "$mail" &&
 	grep -x 'Signed-off-by: A Sender <sender@kernel.dev>' "$mail" &&

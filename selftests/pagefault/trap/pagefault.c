@@ -76,17 +76,15 @@ bool next_pagefault(FILE *f, struct pagefault *r)
 	return false;
 }
 
-/* trace_faults - Trace faults at these bytes, of this process or of @all */
-void trace_faults(const void *p, size_t size, bool all)
+/* trace_faults - Trace faults of this process at these bytes */
+void trace_faults(const void *p, size_t size)
 {
 	unsigned long long first = (unsigned long)p, last = first + size - 1;
-	char pid[64] = "";
 
-	if (!all)
-		snprintf(pid, sizeof(pid), "common_pid == %d && ", getpid());
 	must(put(fault_instance, "trace", " "), "trace");
 	must(put(fault_instance, "events/pagefault/filter",
-		 "%saddress >= 0x%llx && address <= 0x%llx", pid, first, last), "filter");
+		 "common_pid == %d && address >= 0x%llx && address <= 0x%llx", getpid(),
+		 first, last), "filter");
 	memset(&trap_info, 0, sizeof(trap_info));
 	must(put(fault_instance, "events/pagefault/enable", "1"), "enable");
 }
@@ -146,8 +144,7 @@ bool faults_match(const struct expect_fault *x, const void *p)
 		ksft_print_msg("%d entries, %d exits, %d wrong; at %p from 0x%lx\n",
 			       entries, exits, wrong, p, trap_ip);
 	if (trap_info.si_signo != x->signo ||
-	    (x->signo && (trap_info.si_code != x->code ||
-			  (trap_info.si_addr != p && !x->elsewhere)))) {
+	    (x->signo && (trap_info.si_code != x->code || trap_info.si_addr != p))) {
 		ksft_print_msg("signal %d, code %d, address %p\n", trap_info.si_signo,
 			       trap_info.si_code, trap_info.si_addr);
 		good = false;
@@ -177,7 +174,7 @@ bool access_is(void *p, enum how how, const struct expect_fault *x)
 {
 	bool good = true;
 
-	trace_faults(p, 1, false);
+	trace_faults(p, 1);
 	if (how == READ_IT)
 		raise_read(p);
 	else if (how == WRITE_IT)

@@ -43,7 +43,6 @@ struct expect_fault {
 	unsigned int vm_fault, vm_fault_either;
 	bool kernel;			/* the fault was in kernel mode */
 	int signo, code;		/* the signal that it sent */
-	bool elsewhere;			/* ... and si_addr differs from the address */
 	unsigned long long min_ns;
 };
 
@@ -63,7 +62,7 @@ extern long page_size;
 
 void start_pagefaults(const char *name);
 bool next_pagefault(FILE *f, struct pagefault *r);
-void trace_faults(const void *p, size_t size, bool all);
+void trace_faults(const void *p, size_t size);
 void trace_end(void);
 bool fault_matches(const struct pagefault *r, const struct expect_fault *x, const void *p);
 bool faults_match(const struct expect_fault *x, const void *p);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -227,6 +228,14 @@ static bool counted(const struct rusage *before, const char *outcomes)
 	       (after.ru_minflt > before->ru_minflt || !strstr(outcomes, "MINOR"));
 }
 
+/* CONFIG_PER_VMA_LOCK depends on 64 bits and SMP */
+static bool per_vma_locks(void)
+{
+	struct utsname uts;
+
+	return kernel_of_64_bit() && !uname(&uts) && strstr(uts.version, " SMP ");
+}
+
 static void test_access(const struct access *a)
 {
 	struct expect_fault x = a->x;
@@ -237,8 +246,7 @@ static void test_access(const struct access *a)
 		ksft_test_result_skip("%s: %s\n", a->name, why);
 		return;
 	}
-	/* A 32-bit kernel has no per-VMA locks */
-	if (x.flags & RETRIED_VMA && !kernel_of_64_bit())
+	if (x.flags & RETRIED_VMA && !per_vma_locks())
 		x.flags ^= RETRIED_VMA | RETRIED_MMAP;
 	getrusage(RUSAGE_SELF, &before);
 	ksft_test_result(access_is(p, a->how, &x) && counted(&before, x.outcome), "%s\n", a->name);
@@ -275,7 +283,7 @@ static void test_held(const char *name, int signo)
 	}
 	faulter = pthread_self();
 	getrusage(RUSAGE_THREAD, &before);
-	trace_faults(p, 1, false);
+	trace_faults(p, 1);
 	if (pthread_create(&thread, NULL, serve_page, &s))
 		ksft_exit_fail_msg("pthread_create\n");
 	raise_read(p);
@@ -296,6 +304,54 @@ static void test_held(const char *name, int signo)
 	}
 	ksft_test_result(faults_match(&x, p) && good, "%s\n", name);
 	close(s.fd);
+}
+
+/*
+ * The events are off for a moment in the middle of a fault, which may end
+ * unnoticed meanwhile. So it has no exit event.
+ */
+static bool off_and_on(void)
+{
+	trace_end();
+	must(put(fault_instance, "events/pagefault/enable", "1"), "enable");
+	return true;
+}
+
+static void test_off_and_on(void)
+{
+	static const struct expect_fault x = { "MINOR", USER };
+	const char *name = "no exit of a fault during which the events were off";
+	char *p = new_page(), *others = get(TRACING, "events/pagefault/enable");
+	struct server s = { .fd = wait_for_pages(p, page_size), .p = p, .first = off_and_on };
+	int entries = 0, wrong = 0;
+	struct pagefault r;
+	pthread_t thread;
+	FILE *f;
+
+	if (s.fd < 0 || !others || *others != '0') {
+		ksft_test_result_skip("%s: no userfaultfd, or others use the events\n", name);
+		goto out;
+	}
+	trace_faults(p, 1);
+	if (pthread_create(&thread, NULL, serve_page, &s))
+		ksft_exit_fail_msg("pthread_create\n");
+	raise_read(p);
+	pthread_join(thread, NULL);
+	trace_end();
+
+	f = open_trace(fault_instance, -1);
+	while (next_pagefault(f, &r))
+		if (!strcmp(r.event, "entry") && fault_matches(&r, &x, p))
+			entries++;
+		else
+			wrong++;
+	fclose(f);
+	ksft_print_msg("%d entries, %d others\n", entries, wrong);
+	ksft_test_result(entries == 1 && !wrong, "%s\n", name);
+out:
+	if (s.fd >= 0)
+		close(s.fd);
+	free(others);
 }
 
 /*
@@ -343,7 +399,7 @@ static void test_remote(const struct remote *m)
 	}
 	hold();
 	getrusage(RUSAGE_SELF, &before);
-	trace_faults(p, 1, false);
+	trace_faults(p, 1);
 	good = process_vm_readv(holder, &local, 1, &remote, 1, 0) ==
 	       (strstr(m->outcomes, "FAILED") ? -1 : 1);
 	trace_end();
@@ -363,11 +419,12 @@ static void test_remote(const struct remote *m)
 int main(void)
 {
 	start_pagefaults("outcome");
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 2);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 3);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
 	test_held("held by userfaultfd", 0);
 	test_held("a signal comes first", SIGUSR1);
+	test_off_and_on();
 	for (size_t i = 0; i < ARRAY_SIZE(remotes); i++)
 		test_remote(&remotes[i]);
 	ksft_finished();

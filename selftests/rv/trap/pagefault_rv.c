@@ -126,6 +126,10 @@ int main(void)
 		ksft_exit_skip("no " MONITOR "\n");
 	old = atoi(text);
 	free(text);
+	text = get(MONITOR, "reactors");
+	if (text && strstr(text, "[panic]"))
+		ksft_exit_skip("the reactor is panic\n");
+	free(text);
 	if (put(MONITOR, "enable", "1"))
 		ksft_exit_skip("cannot enable the monitor, other monitors may be in use\n");
 	if (!old) {
@@ -139,7 +143,8 @@ int main(void)
 		pid = must_fork();
 		if (!pid)
 			_exit(child(t));
-		must(waitpid(pid, &status, 0) == pid ? 0 : -1, "waitpid");
+		if (waitpid(pid, &status, 0) != pid)
+			ksft_exit_fail_msg("waitpid: %s\n", strerror(errno));
 		if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP)
 			ksft_test_result_skip("%s: no real-time priority\n", t->name);
 		else

@@ -360,17 +360,12 @@ __thread unsigned long trap_ip, resume_ip;
 __thread sig_atomic_t trap_signals;
 __thread siginfo_t trap_info;
 
-/* Called first. If it returns true, on_trap() does nothing more */
-bool (*before_skip)(int signo, ucontext_t *context);
-
 static void on_trap(int signo, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
 	greg_t *regs = uc->uc_mcontext.gregs;
 
 	trap_info = *info;
-	if (before_skip && before_skip(signo, uc))
-		return;
 	if (!trap_ip || (unsigned long)regs[REG_IP] != trap_ip) {
 		/* RAISE() did not raise it: let it kill us */
 		signal(signo, SIG_DFL);
@@ -382,18 +377,6 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 	regs[REG_EFL] &= ~(EFLAGS_TF | EFLAGS_NT);
 }
 
-/* set_up_signal_stack - Each thread needs one of its own */
-void set_up_signal_stack(void)
-{
-	stack_t stack = { .ss_size = 1 << 16 };
-
-	stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (stack.ss_sp == MAP_FAILED)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	sigaltstack(&stack, NULL);
-}
-
 /* skip_traps - Install the handler that continues after a trap of RAISE() */
 void skip_traps(void)
 {
@@ -401,8 +384,13 @@ void skip_traps(void)
 	struct sigaction sa = {
 		.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
 	};
+	stack_t stack = { .ss_size = 1 << 16 };
 
-	set_up_signal_stack();
+	stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (stack.ss_sp == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaction(handled[i], &sa, NULL);
 }

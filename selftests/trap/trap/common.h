@@ -77,7 +77,6 @@ char *new_pages(size_t size);
 extern __thread unsigned long trap_ip, resume_ip;
 extern __thread sig_atomic_t trap_signals;
 extern __thread siginfo_t trap_info;
-extern bool (*before_skip)(int signo, ucontext_t *context);
 
 #ifdef __x86_64__
 #define REG_IP		REG_RIP
@@ -98,7 +97,6 @@ extern bool (*before_skip)(int signo, ucontext_t *context);
 })
 
 void skip_traps(void);
-void set_up_signal_stack(void);
 void raise_read(void *arg);
 void raise_write(void *arg);
 

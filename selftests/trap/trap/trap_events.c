@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the trap_entry and trap_exit trace events: on MAX_CPUS CPUs, raise each
- * vector that an instruction of user mode raises on most CPUs, ROUNDS times, and
- * compare the trace. #CP is not among them.
+ * Test the trap_entry and trap_exit trace events: raise each vector that an
+ * instruction of user mode can raise on most models of CPU (so not #CP), ROUNDS
+ * times on each of MAX_CPUS CPUs, and compare the trace. And a #DB of kernel mode.
  *
  * Built for 64-bit and 32-bit: i386 kernels, and compatibility mode.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -18,6 +19,13 @@
 #define ROUNDS		25
 /* No hook depends on the CPU, and each takes some grace periods of RCU */
 #define MAX_CPUS	8
+
+/* A function of the kernel that this program calls, and nothing else does */
+#ifdef __x86_64__
+#define GETPPID		"__x64_sys_getppid"
+#else
+#define GETPPID		"__ia32_sys_getppid"
+#endif
 
 static const char *instance;
 static char mine[64];		/* the filter for this process, without NMIs */
@@ -101,6 +109,46 @@ static int count_events(void)
 	return n;
 }
 
+/* A trap of kernel mode: a perf breakpoint. A function may have several names */
+static void test_kernel_mode(void)
+{
+	uint64_t address = kernel_symbol(GETPPID);
+	int fd, entries = 0, exits = 0, wrong = 0;
+	char filter[64], ip[IP_SIZE] = "", *at;
+	struct event e;
+	FILE *f;
+
+	fd = breakpoint(address, true);
+	if (fd < 0) {
+		ksft_test_result_skip("kernel DB: no breakpoint at " GETPPID "()\n");
+		return;
+	}
+	snprintf(filter, sizeof(filter), "common_pid == %d && vector == 1", getpid());
+	trace_on(instance, filter);
+	for (int i = 0; i < ROUNDS; i++)
+		syscall(SYS_getppid);
+	trace_off(instance);
+	close(fd);
+
+	f = open_trace(instance, -1);
+	while (next_event(f, &e)) {
+		++*(e.exit ? &exits : &entries);
+		if (!*ip)
+			strcpy(ip, e.ip);
+		wrong += e.user || strcmp(e.name, "#DB") || exits != entries - !e.exit ||
+			 strcmp(e.ip, ip);
+	}
+	fclose(f);
+	ksft_print_msg("at %s\n", ip);
+	at = strstr(ip, "+0x0/");
+	if (at)
+		*at = '\0';
+	wrong += !at || kernel_symbol(ip) != address;
+	ksft_print_msg("%d entries, %d exits, %d wrong\n", entries, exits, wrong);
+	ksft_test_result(entries == ROUNDS && exits == ROUNDS && !wrong,
+			 "kernel DB, breakpoint at a system call\n");
+}
+
 /* A filter for kernel mode rejects all traps of user mode */
 static void test_filter(void)
 {
@@ -122,9 +170,10 @@ int main(void)
 	snprintf(mine, sizeof(mine), "common_pid == %d && vector != 2", getpid());
 	set_up_user_traps();
 
-	ksft_set_plan(nr_user_traps + 1);
+	ksft_set_plan(nr_user_traps + 2);
 	for (size_t i = 0; i < nr_user_traps; i++)
 		test_user_trap(&user_traps[i]);
+	test_kernel_mode();
 	test_filter();
 	ksft_finished();
 }

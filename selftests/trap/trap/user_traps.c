@@ -30,7 +30,7 @@
 static const unsigned short unmasked_fcw = 0x37b;
 static const unsigned int unmasked_mxcsr = 0x1d80, default_mxcsr = 0x1f80;
 
-void raise_de(void *arg)
+static void raise_de(void *arg)
 {
 	RAISE_FAULT("xor %%edx, %%edx; xor %%ecx, %%ecx", "div %%ecx", "", arg);
 }
@@ -51,7 +51,7 @@ static void raise_int4(void *arg)
 	RAISE_TRAP("", "int $4", "", arg);
 }
 
-void raise_ud(void *arg)
+static void raise_ud(void *arg)
 {
 	RAISE_FAULT("", "ud2", "", arg);
 }
@@ -145,7 +145,7 @@ const struct user_trap user_traps[] = {
 
 const size_t nr_user_traps = ARRAY_SIZE(user_traps);
 
-bool have_ldt;
+static bool have_ldt;
 
 /* set_up_user_traps - Install the handler and an absent LDT segment */
 void set_up_user_traps(void)

@@ -29,12 +29,7 @@ struct user_trap {
 extern const struct user_trap user_traps[];
 extern const size_t nr_user_traps;
 
-extern bool have_ldt;
-
-/* For the tables of others */
-void raise_de(void *arg);
 void raise_bp(void *arg);
-void raise_ud(void *arg);
 
 void set_up_user_traps(void);
 const char *cannot_raise(const struct user_trap *t);

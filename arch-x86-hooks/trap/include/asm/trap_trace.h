@@ -29,7 +29,8 @@ void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
  * A NOP while the trap_entry event is disabled.
  *
  * Context: A trap handler, after irqentry_enter() or irqentry_nmi_enter() (RCU
- *	    watches), inside instrumentation_begin(), interrupts disabled.
+ *	    watches), inside instrumentation_begin(), interrupts disabled. Probes
+ *	    must not use the FPU: see try_fixup_enqcmd_gp().
  */
 static __always_inline void trap_trace_entry(struct pt_regs *regs,
 					     unsigned int vector,
