@@ -368,6 +368,7 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 	trap_info = *info;
 	if (!trap_ip || (unsigned long)regs[REG_IP] != trap_ip) {
 		/* RAISE() did not raise it: let it kill us */
+		remove_instances();
 		signal(signo, SIG_DFL);
 		return;
 	}

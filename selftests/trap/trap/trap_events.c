@@ -20,7 +20,7 @@
 /* No hook depends on the CPU, and each takes some grace periods of RCU */
 #define MAX_CPUS	8
 
-/* A function of the kernel that this program calls, and nothing else does */
+/* A system call that this task makes in test_kernel_mode() only */
 #ifdef __x86_64__
 #define GETPPID		"__x64_sys_getppid"
 #else
