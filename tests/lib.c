@@ -164,6 +164,7 @@ static void (*skip_handler)(int signo, siginfo_t *info, void *context);
 
 static void on_signal(int signo, siginfo_t *info, void *context)
 {
+	clear_ac();
 	trap_info = *info;
 	if (!first_handler(signo, context))
 		skip_handler(signo, info, context);

@@ -109,6 +109,14 @@ def typical(line):
     return float(line.tenth if line.kind in ('page_cache', 'thp', 'munmap') else line.median)
 
 
+def least(lines):
+    """What a trap of each kind takes, of the lines "price" of several rounds: the least."""
+    found = collections.defaultdict(list)
+    for line in lines:
+        found[line.kind].append(typical(line))
+    return {kind: min(rounds) for kind, rounds in found.items()}
+
+
 def over(x, y):
     """The share of X in Y. A Y that is missing is a failure, and gives no small share."""
     return x / y if y > 0 else 999

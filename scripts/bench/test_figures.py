@@ -142,6 +142,11 @@ class TestFigures(unittest.TestCase):
         self.assertEqual([record.why for record in named('fail', m.records)],
                          ['it was left out: no disk', 'it said: Killed'])
 
+    def test_least(self):
+        lines = records.prices(['price\toff\tfork\t1\t9\t7\t5', 'price\toff\tfork\t2\t9\t6\t5',
+                                'price\toff\tmunmap\t1\t9\t7\t5', 'price\toff\tpage_fault1\t1\t9\t7\t5'])
+        self.assertEqual(figures.least(lines), {'fork': 6, 'munmap': 5, 'page_fault1': 9})
+
     def test_excuse(self):
         m = measured(STEADY, STEADY)
         before = len(list(figures.missing(m)))

@@ -153,7 +153,7 @@ mails() (
 	grep -x 'From: A Sender <sender@kernel.dev>' "$mail" &&
 	grep -x 'Subject: \[PATCH v2\] tracing: Accept symbols in event filters' "$mail" &&
 	grep -xE 'base-commit: [0-9a-f]{40}' "$mail" && ! grep '^prerequisite' "$mail" &&
-	grep -x 'To: linux-trace-kernel@vger.kernel.org' "$mail" &&
+	grep -xE 'To: linux-(trace-)?kernel@vger.kernel.org' "$mail" &&
 	grep -x 'Signed-off-by: A Sender <sender@kernel.dev>' "$mail" &&
 	sed '1,/^---$/d' "$mail" | grep '^Question: ' &&
 	grep -F '[PATCH v2]' send-email.log && ! grep -v '^Dry-' send-email.log &&
@@ -169,7 +169,7 @@ mails() (
 )
 # What has a long line is not ready, and the mails made before stay
 long_letter() (
-	cd "$logs/send" && sed -i "s/^Many events print names/$(printf '%080d' 0)/" \
+	cd "$logs/send" && sed -i "s/^Many events print symbols/$(printf '%080d' 0)/" \
 		"patches/$base/filter/cover-letter.txt" &&
 	! send_dry . >out 2>&1 && cat out && grep 'letter.txt: longer than 75 columns' out &&
 	ls build/send/pagefault/0000-cover-letter.patch

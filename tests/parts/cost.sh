@@ -8,7 +8,7 @@ kernels run run-base
 # scripts/bench/cost knows the paths, and how many instructions more each may take
 prices() {
 	guest "$1" "$2" -n -c 1 <<EOF || return 1
-TMPDIR=/tmp $tests/trap_cost -r 1 -n 30000 -k $("$top/scripts/bench/cost") $3 >/job/lines
+TMPDIR=/tmp $tests/trap_cost -r 5 -n 6000 -k $("$top/scripts/bench/cost") $3 >/job/lines
 EOF
 	[ "$(cat "$2/status")" = 0 ] && "$top/scripts/bench/cost" "$2/lines"
 }

@@ -9,6 +9,9 @@ run_kselftest() {	# JOB PROGRAM...
 	job=$1
 	shift
 	guest guest "$job" -c 4 -d 512 <<EOF
+echo 2 >/proc/sys/vm/nr_hugepages
+dd if=/dev/zero of=/disk/swap bs=1M count=16 2>/dev/null && chmod 600 /disk/swap
+/sbin/mkswap -q /disk/swap && /sbin/swapon /disk/swap
 cd $kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@") 2>&1 | cat >/job/tap
 EOF
 }

@@ -14,7 +14,9 @@
 #define ANON		0x1
 #define FILE_BACKED	0x2
 #define SHMEM		0x4
+#define HUGETLB		0x8
 #define COW		0x10
+#define SWAPIN		0x20
 #define RETRIED_VMA	0x40
 #define RETRIED_MMAP	0x80
 

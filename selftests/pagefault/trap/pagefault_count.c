@@ -59,14 +59,14 @@ static const struct {
 	/* [OWN] has the event and the filter of the workload */
 };
 
-static const struct workload {
+struct workload {
 	const char *name;
 	bool (*set_up)(void);		/* false: there is no disk */
 	void (*run)(void);
 	size_t pages;
 	const char *event, *filter;	/* count the faults on its pages */
 	int times;			/* faults on each page */
-} workloads[];
+};
 
 /* Of the workload that this process is */
 static const struct workload *workload;
@@ -338,7 +338,9 @@ static void run_remote(void)
 static bool set_up_forbidden(void)
 {
 	set_up_new();
-	return !mprotect(mem, n * page_size, PROT_NONE);
+	if (mprotect(mem, n * page_size, PROT_NONE))
+		give_up("mprotect");
+	return true;
 }
 
 static const struct workload workloads[] = {
@@ -371,7 +373,9 @@ static void test_workload(const struct workload *w, const char *what)
 
 int main(void)
 {
-	start_pagefaults("count");
+	start("pagefault/pagefault_exit");
+	page_size = sysconf(_SC_PAGESIZE);
+	skip_traps();
 	ksft_set_plan(ARRAY_SIZE(workloads) + 1);
 	for (size_t i = 0; i < ARRAY_SIZE(workloads); i++)
 		test_workload(&workloads[i], "");

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,6 +22,10 @@
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL	102
+#endif
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT	21
 #endif
 
 #define FILE_PAGES	64
@@ -169,6 +174,15 @@ static char *guard_region(void)
 	return madvise(p, page_size, MADV_GUARD_INSTALL) ? NULL : p;
 }
 
+static char *hugetlb_page(void)
+{
+	char *p = mmap(NULL, page_size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+
+	why = "no free page of hugetlb";
+	return p == MAP_FAILED ? NULL : p;
+}
+
 #define ANY	(~0U)
 
 static const struct access {
@@ -189,6 +203,8 @@ static const struct access {
 	  { "MINOR", PROT | WRITE | USER, ANON } },
 	{ "shared memory", shared_page, WRITE_IT,
 	  { "MINOR", WRITE | USER, SHMEM, 0, 0, ANY } },
+	{ "hugetlb", hugetlb_page, WRITE_IT,
+	  { "MINOR", WRITE | USER, HUGETLB, RETRIED_VMA, 0, ANY } },
 	{ "file, in the page cache", private_file, READ_IT,
 	  { "MINOR", USER, FILE_BACKED, 0, 0, ANY } },
 	{ "file, private copy", private_file, WRITE_IT,
@@ -252,6 +268,43 @@ static void test_access(const struct access *a)
 	getrusage(RUSAGE_SELF, &before);
 	ksft_test_result(access_is(p, a->how, &x) && counted(&before, x.outcome), "%s\n", a->name);
 	end_holder();
+}
+
+/* Bit 62 of its entry in pagemap: the page is in swap */
+static bool in_swap(const void *p)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	uint64_t entry = 0;
+	bool good;
+
+	good = pread(fd, &entry, sizeof(entry), (unsigned long)p / page_size * sizeof(entry)) ==
+	       sizeof(entry);
+	if (fd >= 0)
+		close(fd);
+	return good && entry >> 62 & 1;
+}
+
+static void test_swapped(void)
+{
+	struct expect_fault x = {
+		"MINOR", USER, ANON | SWAPIN, RETRIED_VMA | RETRIED_MMAP, 0, ANY,
+	};
+	struct rusage before, after;
+	char *p = old_page();
+
+	if (madvise(p, page_size, MADV_PAGEOUT) || !in_swap(p)) {
+		ksft_test_result_skip("swap-in: there is no swap\n");
+		return;
+	}
+	getrusage(RUSAGE_THREAD, &before);
+	trace_faults(p, 1);
+	raise_read(p);
+	trace_end();
+	getrusage(RUSAGE_THREAD, &after);
+	/* Minor if the page is still in the swap cache. getrusage() tells */
+	if (after.ru_majflt > before.ru_majflt)
+		x.outcome = "MAJOR";
+	ksft_test_result(faults_match(&x, p), "swap-in\n");
 }
 
 /*
@@ -440,9 +493,10 @@ static void test_remote(const struct remote *m)
 int main(void)
 {
 	start_pagefaults("outcome");
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 3);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 4);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
+	test_swapped();
 	test_held("held by userfaultfd", 0);
 	test_held("a signal comes first", SIGUSR1);
 	test_off_and_on();

@@ -102,6 +102,10 @@ static void on_end(int signo)
 /* make_instance - Create a tracing instance. It is removed at exit. */
 const char *make_instance(const char *name)
 {
+	static const char * const formats[] = {
+		"options/fields", "options/raw", "options/hex", "options/bin",
+	};
+
 	if (!owner) {
 		atexit(remove_instances);
 		signal(SIGINT, on_end);
@@ -117,6 +121,9 @@ const char *make_instance(const char *name)
 		if (mkdir(instances[i], 0755))
 			ksft_exit_fail_msg("mkdir %s: %s\n", instances[i],
 					   strerror(errno));
+		/* It has the options of the top level. The tests parse the text */
+		for (size_t j = 0; j < ARRAY_SIZE(formats); j++)
+			put(instances[i], formats[j], "0");
 		return instances[i];
 	}
 	ksft_exit_fail_msg("too many instances\n");
@@ -365,6 +372,7 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 	ucontext_t *uc = context;
 	greg_t *regs = uc->uc_mcontext.gregs;
 
+	clear_ac();
 	trap_info = *info;
 	if (!trap_ip || (unsigned long)regs[REG_IP] != trap_ip) {
 		/* RAISE() did not raise it: let it kill us */

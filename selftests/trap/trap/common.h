@@ -96,6 +96,17 @@ extern __thread siginfo_t trap_info;
 		     : [at] "D" (arg), ##__VA_ARGS__ : CLOBBERED);		\
 })
 
+/* The kernel keeps EFLAGS.AC in a signal handler, and GCC copies structs unaligned */
+static inline void clear_ac(void)
+{
+#ifdef __x86_64__
+	__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~0x40000UL);
+#else
+	__builtin_ia32_writeeflags_u32(__builtin_ia32_readeflags_u32() & ~0x40000UL);
+#endif
+	asm volatile("" : : : "memory");
+}
+
 void skip_traps(void);
 void raise_read(void *arg);
 void raise_write(void *arg);

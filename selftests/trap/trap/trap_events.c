@@ -52,6 +52,8 @@ static bool raise_on_cpu(const struct user_trap *t, int cpu, bool *raised)
 	}
 	n = raise_user_trap(t, arg);
 	*raised = n || !t->signal;
+	if (!*raised && !t->optional)
+		ksft_print_msg("CPU %d: no signal\n", cpu);
 	if (n < 0 || !*raised)
 		goto unexpected;
 
