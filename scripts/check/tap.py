@@ -31,7 +31,7 @@ KNOWN_SKIPS = (
     r'rt, .*: this kernel has no transparent huge pages, or they are off',
     r'long run, .*: no round ended',
     r'(?!i386,).*: vmalloc: not on this machine',
-    r'(?!x86_64,).*: (hugetlb: no free page of hugetlb|swap-in: there is no swap)',
+    r'(?!x86_64,).*: (hugetlb: no free page of hugetlb|swap-in: the page did not go to swap)',
 )
 
 

@@ -293,7 +293,7 @@ static void test_swapped(void)
 	char *p = old_page();
 
 	if (madvise(p, page_size, MADV_PAGEOUT) || !in_swap(p)) {
-		ksft_test_result_skip("swap-in: there is no swap\n");
+		ksft_test_result_skip("swap-in: the page did not go to swap\n");
 		return;
 	}
 	getrusage(RUSAGE_THREAD, &before);
