@@ -167,6 +167,11 @@ mails() (
 	done &&
 	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch
 )
+# git am -3 leaves out the patches that the tree has
+some_are_there() {
+	work_tree "$logs/some" "$(plain_git -C "$src" rev-list --reverse base..HEAD | head -n 1)" &&
+	not_sent 'has some of the patches already' KERNEL_TREE="$logs/some"
+}
 # What has a long line is not ready, and the mails made before stay
 long_letter() (
 	cd "$logs/send" && sed -i "s/^Many events print symbols/$(printf '%080d' 0)/" \
@@ -209,6 +214,7 @@ if [ "$source_version" = "$base_version" ] &&
 	check 'send-dry: the mails of a series' mails
 	check 'send-dry: a long line in a letter' long_letter
 	check 'send-dry: what checkpatch finds' long_patch
+	check 'bad input: send-dry to a tree that has some of the patches' some_are_there
 fi
 SENDER=you@example.org check 'bad input: send-dry by nobody' not_sent 'is nobody who could sign'
 check 'bad input: send-dry of no such series' not_sent 'there are: fixes trap' SERIES=none
