@@ -99,14 +99,17 @@ def rounded(x, digits):
     return -size if x < 0 else size
 
 
+LOW = 'page_cache', 'get_user_pages', 'thp', 'munmap'
+
+
 def typical(line):
-    """What a single trap took. Half of the page_cache faults take 23 instructions more than the
+    """What a single trap took. Half of the page_cache faults and of get_user_pages take more than the
     other half, and a timer's interrupt is in half of the huge pages: the median is one or the other
     by chance, so their tenth percentile counts. It counts for munmap as well, as many of these calls
     free slabs. The loops of page_fault1 to 3 are hardly ever the same, so their mean counts."""
     if line.kind.startswith('page_fault'):
         return float(line.mean)
-    return float(line.tenth if line.kind in ('page_cache', 'thp', 'munmap') else line.median)
+    return float(line.tenth if line.kind in LOW else line.median)
 
 
 def least(lines):
