@@ -136,7 +136,7 @@ static void test_kernel_mode(void)
 	while (next_event(f, &e)) {
 		++*(e.exit ? &exits : &entries);
 		if (!*ip)
-			strcpy(ip, e.ip);
+			snprintf(ip, sizeof(ip), "%s", e.ip);
 		wrong += e.user || strcmp(e.name, "#DB") || exits != entries - !e.exit ||
 			 strcmp(e.ip, ip);
 	}
