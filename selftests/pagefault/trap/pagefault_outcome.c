@@ -318,6 +318,19 @@ static bool send_signal(void)
 	return false;
 }
 
+/* Read the page, and trace that, while another thread serves it */
+static void read_served(struct server *s)
+{
+	pthread_t thread;
+
+	trace_faults(s->p, 1);
+	if (pthread_create(&thread, NULL, serve_page, s))
+		ksft_exit_fail_msg("pthread_create\n");
+	raise_read(s->p);
+	pthread_join(thread, NULL);
+	trace_end();
+}
+
 static void test_held(const char *name, int signo)
 {
 	char *p = new_page();
@@ -328,7 +341,6 @@ static void test_held(const char *name, int signo)
 		"MINOR", USER, ANON | RETRIED_VMA, 0, 0, ANY, .min_ns = HOLD_MS * 1000000ULL,
 	};
 	struct rusage before, after;
-	pthread_t thread;
 	bool good;
 
 	if (s.fd < 0) {
@@ -337,12 +349,7 @@ static void test_held(const char *name, int signo)
 	}
 	faulter = pthread_self();
 	getrusage(RUSAGE_THREAD, &before);
-	trace_faults(p, 1);
-	if (pthread_create(&thread, NULL, serve_page, &s))
-		ksft_exit_fail_msg("pthread_create\n");
-	raise_read(p);
-	pthread_join(thread, NULL);
-	trace_end();
+	read_served(&s);
 	getrusage(RUSAGE_THREAD, &after);
 
 	/* The signal ended the access, but the fault did not send it */
@@ -399,19 +406,13 @@ static void test_off_and_on(void)
 	struct server s = { .fd = wait_for_pages(p, page_size), .p = p, .first = off_and_on };
 	int entries = 0, wrong = 0;
 	struct pagefault r;
-	pthread_t thread;
 	FILE *f;
 
 	if (s.fd < 0 || others_use_events()) {
 		ksft_test_result_skip("%s: no userfaultfd, or others use the events\n", name);
 		goto out;
 	}
-	trace_faults(p, 1);
-	if (pthread_create(&thread, NULL, serve_page, &s))
-		ksft_exit_fail_msg("pthread_create\n");
-	raise_read(p);
-	pthread_join(thread, NULL);
-	trace_end();
+	read_served(&s);
 
 	f = open_trace(fault_instance, -1);
 	while (next_pagefault(f, &r))
