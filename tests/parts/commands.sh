@@ -153,7 +153,8 @@ mails() (
 	grep -x 'From: A Sender <sender@kernel.dev>' "$mail" &&
 	grep -x 'Subject: \[PATCH v2\] tracing: Accept symbols in event filters' "$mail" &&
 	grep -xE 'base-commit: [0-9a-f]{40}' "$mail" && ! grep '^prerequisite' "$mail" &&
-	grep -xE 'To: linux-(trace-)?kernel@vger.kernel.org' "$mail" &&
+	lists=$(sed -n '/^TRACING$/,/^$/s/^L:[[:space:]]*\([^ ]*\).*/\1/p' "$src/MAINTAINERS") &&
+	for list in ${lists:-linux-kernel@vger.kernel.org}; do grep -x "To: $list" "$mail" || exit 1; done &&
 	grep -x 'Signed-off-by: A Sender <sender@kernel.dev>' "$mail" &&
 	sed '1,/^---$/d' "$mail" | grep '^Question: ' &&
 	grep -F '[PATCH v2]' send-email.log && ! grep -v '^Dry-' send-email.log &&
