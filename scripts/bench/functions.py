@@ -94,8 +94,8 @@ def worst(profile, ways):
 def listing(profile, way, lines, mark=False):
     """The lines of objdump, with how often a trap executes each instruction. With MARK, a * is
     for those of the guard: what is before and after the call of the tracepoint, which begins
-    with the number of the CPU and ends with a counter of SRCU; but for the registers that are
-    saved, and the return."""
+    with the number of the CPU (in pcpu_hot on Linux 6.2 to 6.14) and ends with a counter of
+    SRCU; but for the registers that are saved, and the return."""
     inside = called = False
     for line in (line.rstrip().replace('\t', ' ') for line in lines):
         if not line or re.match('[0-9a-f]+ <', line):
@@ -103,7 +103,7 @@ def listing(profile, way, lines, mark=False):
             continue
         at, code = (line.split() + [''])[:2]
         times = profile.at.get((way, int(at.rstrip(':'), 16)))
-        inside = inside or '<cpu_number>' in line
+        inside = inside or '<cpu_number>' in line or '<pcpu_hot+0xc>' in line
         guard = (mark and not inside and times is not None
                  and not code.startswith(('push', 'pop', 'ret')))
         yield '%5s %s %s' % ('' if times is None else '%.1f' % times, '*' if guard else ' ', line)

@@ -209,10 +209,13 @@ class TestFunctions(unittest.TestCase):
         self.assertEqual(functions.worst(self.profile, ['trap', 'pagefault']), 0.5)
 
     def test_listing(self):
-        lines = ['100 <one>:', '  104:\tmov x', '  204:\tpush y', '  108:\tincl <cpu_number>']
-        self.assertEqual(list(functions.listing(self.profile, 'trap', lines, mark=True))[1:],
-                         ['  3.0 *   104: mov x', '  1.0     204: push y',
-                          '          108: incl <cpu_number>'])
+        lines = ['100 <one>:', '  104:\tmov x', '  204:\tpush y']
+        guard = ['  3.0 *   104: mov x', '  1.0     204: push y']
+        for number in 'cpu_number', 'pcpu_hot+0xc':
+            call = ['  108:\tmov <%s>' % number, '  104:\tmov x']
+            self.assertEqual(list(functions.listing(self.profile, 'trap', lines + call, mark=True)),
+                             ['100 <one>:', *guard, '          108: mov <%s>' % number,
+                              '  3.0     104: mov x'])
 
 
 if __name__ == '__main__':
