@@ -100,7 +100,7 @@ send-dry:	## write the mails of each series into build/send, and send nothing
 	@scripts/deps send
 	@scripts/series/send-dry $(BASE)
 
-clean:		## remove builds and logs; keep the trees that "make tree" made
+clean:		## remove builds and logs; keep what make tree, send-dry and bench-hardware made
 	@scripts/clean
 
 distclean:	## remove all of build/; the cache, which clones share, stays

@@ -134,6 +134,16 @@ no_config() {
 		'[ ! -e /proc/config.gz ] || mount --bind /dev/null /proc/config.gz; exec "$1"' sh
 }
 
+cleaned() (
+	sources_copy "$logs/clean" && cd "$logs/clean" && mkdir -p build/tree-1/merge-1 &&
+	fails 'merge-1 has the conflicts that you solved' scripts/clean &&
+	fails 'merge-1 has the conflicts that you solved' scripts/clean all && rmdir build/tree-1/merge-1 &&
+	mkdir -p build/send/trap build/bench-hardware/work build/runs/1 "build/$base/tree" "build/$base/guest" &&
+	scripts/clean && same "$(printf 'build/%s\n' bench-hardware "$base" "$base/tree" lock send)" \
+		"$(find build -mindepth 1 -maxdepth 2 ! -path 'build/send/*' ! -name work | sort)" &&
+	ls -d build/send/trap build/bench-hardware/work && scripts/clean all && same build/lock "$(find build -mindepth 1)"
+)
+
 # send_dry COPY [VARIABLE=VALUE...]: make send-dry there, as somebody
 send_dry() (
 	copy=$1
@@ -168,10 +178,15 @@ mails() (
 	done &&
 	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch
 )
-# git am -3 leaves out the patches that the tree has
+# git am -3 leaves out the patches that the tree has. The user takes their names away
 some_are_there() {
 	work_tree "$logs/some" "$(plain_git -C "$src" rev-list --reverse base..HEAD | head -n 1)" &&
-	not_sent 'has some of the patches already' KERNEL_TREE="$logs/some"
+	not_sent 'has some of the patches already' KERNEL_TREE="$logs/some" || return 1
+	(
+		cd "$logs/not-sent" && sed -i '/^cr2$/d' arch-x86-hooks/commits/fixes/series &&
+		scripts/series/make "$base" && send_dry . KERNEL_TREE="$logs/some" &&
+		grep -x "base-commit: $(plain_git -C "$logs/some" rev-parse HEAD)" build/send/filter/*.patch
+	)
 }
 # What has a long line is not ready, and the mails made before stay
 long_letter() (
@@ -205,6 +220,7 @@ check 'bad input: KERNEL_TREE has local changes in touched files' local_changes
 check 'bad input: no such base' fails "choose one of these: linux-6.1 linux-6.12 linux-7.3" env BASE=linux-9.9 "$top/scripts/vm/run"
 check 'KERNEL_TREE: git am -3 takes a tree close to the base' three_way
 check 'KERNEL_TREE: a conflict that the user solves' conflict
+check 'make clean removes builds, and no work of the user' cleaned
 check 'bad input: make deb of no such BASE' no_deb 'choose one of these: linux-' BASE=linux-9.9
 check 'bad input: make deb, the running kernel has no configuration' no_config
 check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
@@ -215,7 +231,12 @@ if [ "$source_version" = "$base_version" ] &&
 	check 'send-dry: the mails of a series' mails
 	check 'send-dry: a long line in a letter' long_letter
 	check 'send-dry: what checkpatch finds' long_patch
-	check 'bad input: send-dry to a tree that has some of the patches' some_are_there
+	name='bad input: send-dry to a tree that has some of the patches'
+	if [ "${TRAP_FAST:-}" ]; then
+		skip "$name" 'make check-commands waits for it'
+	else
+		check "$name" some_are_there
+	fi
 fi
 SENDER=you@example.org check 'bad input: send-dry by nobody' not_sent 'is nobody who could sign'
 check 'bad input: send-dry of no such series' not_sent 'there are: fixes trap' SERIES=none

@@ -162,6 +162,15 @@ two_kernels() {
 	RESULT=$logs/both "$top/scripts/bench/hardware" | diff "$logs/both" -
 }
 
+# The path is the caller's, and it measures in a folder of its own
+relative() {
+	in_guest guest relative -d 512 <<END
+cp $logs/unpatched/result build/base.txt
+said compared env FORCE=1 ROUNDS=1 MS_EACH=5 BASE_RESULT=build/base.txt scripts/bench/hardware
+END
+	has relative/compared 'status 0' 'Off, in ns: over "off" of the unpatched kernel'
+}
+
 refused() {
 	in_guest guest refused <<'END'
 # A clone of somebody who is not root
@@ -266,3 +275,4 @@ check 'hardware: the report is made again of its file' again
 check 'hardware: it measures the unpatched kernel' unpatched
 check 'hardware: perf stat counts in the loops alone' counted
 check 'hardware: a report of both kernels' two_kernels
+check 'hardware: it compares with a file that has a relative path' relative

@@ -65,12 +65,11 @@ lttng_left_out() {
 			"$(plain_git -C "$src" rev-parse base) $(cksum <"$top/scripts/kernel/config/guest.config")" \
 			probes/
 	) 8>>"$dir/guest-base.lock" || return 1
-	for probe in trap pagefault; do
-		grep -F "include/trace/events/$probe.h not found. Probe \"$probe\" is disabled." \
-			"$lttng/guest-base/log" || return 1
-	done
+	grep -F 'include/trace/events/trap.h not found. Probe "trap" is disabled.' "$lttng/guest-base/log" &&
+	grep -F 'CONFIG_HAVE_PAGEFAULT_EVENTS is not set. Probe "pagefault" is disabled.' \
+		"$lttng/guest-base/log" || return 1
 	! grep -iE 'warning|Probe "' "$lttng/guest-base/log" |
-		grep -vE '/(trap|pagefault)\.h not found' || return 1
+		grep -vE '/trap\.h not found|CONFIG_HAVE_PAGEFAULT_EVENTS is not set' || return 1
 	{
 		lttng_probes guest-base .o
 		printf 'lttng-probe-%s\n' trap pagefault
