@@ -320,8 +320,7 @@ def controls(m):
 
 def drift(m):
     """Fail where "off" is another one at the end of a boot: single traps, by more than a thousandth,
-    and by more than they differ between rounds. Means have the timer in them, and other work; and
-    the page cache of a major fault is a tree that does not look the same each time."""
+    and by more than they differ between rounds. Means have the timer in them, and other work."""
     for guest in COMPARED:
         turns = m.turns[guest, 'off']
         # missing() tells of a guest that was not measured
