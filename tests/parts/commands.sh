@@ -105,8 +105,13 @@ commits_of() { plain_git -C "$(build_of "$1")/src" rev-list --count base..HEAD; 
 three_way() (
 	near_tree "$logs/near" && BASE='' KERNEL_TREE=$logs/near "$top/scripts/kernel/apply" &&
 	[ "$(commits_of "$logs/near")" = "$(patches_of all | wc -l)" ] &&
-	grep -q 'char \*p = NULL' "$(build_of "$logs/near")/src/kernel/trace/trace_branch.c"
+	grep -q 'char \*p = NULL' "$(build_of "$logs/near")/src/kernel/trace/trace_branch.c" &&
+	nothing_to_do "$logs/near" && rm -rf "$(build_of "$logs/near")"
 )
+# Another run takes what the one before has made, and says nothing but its path
+nothing_to_do() {	# TREE
+	same "$(build_of "$1")/src" "$(BASE='' KERNEL_TREE=$1 "$top/scripts/kernel/apply" 2>&1 | grep -v 'is Linux .*taking')"
+}
 conflict() (
 	tree=$logs/conflict file=include/linux/mm_types.h
 	near_tree "$tree" && sed -i 's/"OOM" }/"OUT" }/' $file &&
@@ -116,8 +121,12 @@ conflict() (
 	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ] &&
 	cd "$(build_of "$tree")"/merge-* && plain_git checkout -q --theirs $file &&
 	plain_git add -u && plain_git am -q --continue &&
-	KERNEL_TREE=$tree "$top/scripts/kernel/apply" &&
-	[ "$(commits_of "$tree")" = "$(patches_of all | wc -l)" ]
+	KERNEL_TREE=$tree "$top/scripts/kernel/apply" && nothing_to_do "$tree" && nothing_to_do "$tree" &&
+	[ "$(commits_of "$tree")" = "$(patches_of all | wc -l)" ] || exit 1
+	# The user has given up, and starts anew
+	merge=$PWD && plain_git reset -q --hard "$head" && rm "$(build_of "$tree")/applied" &&
+	bad_tree 'none of the patches: remove that folder' "$tree" && cd / && rm -rf "$merge" &&
+	bad_tree "$file, which git rerere has solved as before; solve" "$tree" && rm -rf "$(build_of "$tree")"
 )
 
 # A configuration that is asked for in vain
@@ -135,7 +144,7 @@ no_config() {
 }
 
 cleaned() (
-	sources_copy "$logs/clean" && cd "$logs/clean" && mkdir -p build/tree-1/merge-1 &&
+	sources_copy "$logs/linux-clean" && cd "$logs/linux-clean" && mkdir -p build/tree-1/merge-1 &&
 	fails 'merge-1 has the conflicts that you solved' scripts/clean &&
 	fails 'merge-1 has the conflicts that you solved' scripts/clean all && rmdir build/tree-1/merge-1 &&
 	mkdir -p build/send/trap build/bench-hardware/work build/runs/1 "build/$base/tree" "build/$base/guest" &&
@@ -172,7 +181,9 @@ mails() (
 	cd ../../.. && send_dry . SERIES=pagefault && cd build/send/pagefault || exit 1
 	same 6 "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
 	grep -x 'Subject: \[PATCH 0/5\] x86/mm: Trace events for page faults' "$letter" &&
-	same 2 "$(grep -c '^prerequisite-patch-id: ' "$letter")" &&
+	same "$(for patch in "$patches"/trap/000[12]-*.patch; do
+		sed 's/Trap Trace Events <.*@example.invalid>/A Sender <sender@kernel.dev>/' "$patch" | git patch-id --stable
+	done | cut -d ' ' -f 1)" "$(sed -n 's/^prerequisite-patch-id: //p' "$letter")" &&
 	for mail in ./*.patch; do
 		grep -x 'To: linux-kernel@vger.kernel.org' "$mail" || exit 1
 	done &&
