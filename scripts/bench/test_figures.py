@@ -59,11 +59,11 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(figures.over(1, 0), 999)
 
     def test_paths(self):
-        base = {path: 1000.0 for path in figures.PATHS}
+        base = {path: [1000.0] for path in figures.PATHS}
         found = list(figures.goals_off(base, base))
         self.assertEqual({goal.result for goal in named('target', found)}, {'reached'})
         self.assertEqual([path.path for path in named('path', found)], figures.PATHS)
-        more = {**base, 'munmap': 1002.0, 'fork': 1002.0, 'getpid': 1001.0, 'swap_in': 1006.0}
+        more = {**base, 'munmap': [1002.0], 'fork': [1002.0], 'getpid': [1001.0], 'swap_in': [1006.0]}
         found = list(figures.goals_off(base, more))
         self.assertEqual([goal.name.split()[1].strip(',') for goal in named('target', found)
                           if goal.result == 'missed'], ['getpid', 'swap_in', 'munmap', 'fork'])
@@ -145,7 +145,11 @@ class TestFigures(unittest.TestCase):
     def test_least(self):
         lines = records.prices(['price\toff\tfork\t1\t9\t7\t5', 'price\toff\tfork\t2\t9\t6\t5',
                                 'price\toff\tmunmap\t1\t9\t7\t5', 'price\toff\tpage_fault1\t1\t9\t7\t5'])
-        self.assertEqual(figures.least(lines), {'fork': 6, 'munmap': 5, 'page_fault1': 9})
+        self.assertEqual(figures.least(lines), {'fork': [6], 'munmap': [5, 7], 'page_fault1': [9]})
+
+    def test_more(self):
+        for base, patched, more in ([5], [7], 2), ([9002, 9942], [9014, 9942], 0), ([5, 7], [7, 8], 1):
+            self.assertEqual(figures.more(base, patched), more)
 
     def test_excuse(self):
         m = measured(STEADY, STEADY)
