@@ -126,7 +126,7 @@ conflict() (
 	# The user has given up, and starts anew
 	merge=$PWD && plain_git reset -q --hard "$head" && rm "$(build_of "$tree")/applied" &&
 	bad_tree 'none of the patches: remove that folder' "$tree" && cd / && rm -rf "$merge" &&
-	bad_tree "$file, which git rerere has solved as before; solve" "$tree" && rm -rf "$(build_of "$tree")"
+	bad_tree "git rerere has solved $file as before: look at it" "$tree" && rm -rf "$(build_of "$tree")"
 )
 
 # A configuration that is asked for in vain
@@ -158,7 +158,8 @@ send_dry() (
 	copy=$1
 	shift
 	mkdir -p "$logs/home"
-	printf '[user]\n\tname = A Sender\n\temail = %s\n' "${SENDER:-sender@kernel.dev}" >"$logs/home/.gitconfig"
+	printf '[user]\n\tname = %s\n\temail = %s\n' "${NAME:-A Sender}" "${SENDER:-sender@kernel.dev}" \
+		>"$logs/home/.gitconfig"
 	cd "$copy" && env HOME="$logs/home" CACHE="$cache" SERIES=filter "$@" scripts/series/send-dry "$base"
 )
 not_sent() {	# WORDS VARIABLE=VALUE...
@@ -178,11 +179,13 @@ mails() (
 	sed '1,/^---$/d' "$mail" | grep '^Question: ' &&
 	grep -F '[PATCH v2]' send-email.log && ! grep -v '^Dry-' send-email.log &&
 	! grep -E 'Trap Trace Events|@example.invalid' "$mail" || exit 1
-	cd ../../.. && send_dry . SERIES=pagefault && cd build/send/pagefault || exit 1
+	! grep '^A Sender (' "$mail" || exit 1
+	cd ../../.. && NAME='Ä & | Sender' send_dry . SERIES=pagefault && cd build/send/pagefault || exit 1
 	same 6 "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
 	grep -x 'Subject: \[PATCH 0/5\] x86/mm: Trace events for page faults' "$letter" &&
+	sed '/^$/q' "$letter" | grep -x 'Content-Transfer-Encoding: 8bit' && ! grep 8bit send-email.log &&
 	same "$(for patch in "$patches"/trap/000[12]-*.patch; do
-		sed 's/Trap Trace Events <.*@example.invalid>/A Sender <sender@kernel.dev>/' "$patch" | git patch-id --stable
+		sed 's/Trap Trace Events <.*@example.invalid>/Ä \& | Sender <sender@kernel.dev>/' "$patch" | git patch-id --stable
 	done | cut -d ' ' -f 1)" "$(sed -n 's/^prerequisite-patch-id: //p' "$letter")" &&
 	for mail in ./*.patch; do
 		grep -x 'To: linux-kernel@vger.kernel.org' "$mail" || exit 1
@@ -251,3 +254,6 @@ if [ "$source_version" = "$base_version" ] &&
 fi
 SENDER=you@example.org check 'bad input: send-dry by nobody' not_sent 'is nobody who could sign'
 check 'bad input: send-dry of no such series' not_sent 'there are: fixes trap' SERIES=none
+mkdir -p "$logs/mine" && touch "$logs/mine/work"
+check 'bad input: make series into a folder that has something else' fails 'holds no series' \
+	"$top/scripts/series/make" --to "$logs/mine" "$base"

@@ -65,6 +65,7 @@ says_commands() {
 }
 again() {
 	make_deb >"$logs/again" && diff "$logs/said" "$logs/again" &&
+	CONFIG=$packages/build/.config "$top/scripts/kernel/deb" deb-cloud | diff "$logs/said" - &&
 	! find "$packages" -maxdepth 1 -name '*.deb' -newer "$logs/said" | grep .
 }
 
