@@ -148,7 +148,7 @@ class TestFigures(unittest.TestCase):
         self.assertEqual(figures.least(lines), {'fork': [6], 'munmap': [5, 7], 'page_fault1': [9]})
 
     def test_more(self):
-        for base, patched, more in ([5], [7], 2), ([9002, 9942], [9014, 9942], 0), ([5, 7], [7, 8], 1):
+        for base, patched, more in ([5], [7], 2), ([9002, 9942], [9014, 9942], 0), ([5, 7], [7, 8], 1), ([9, 5], [3, 8], 3):
             self.assertEqual(figures.more(base, patched), more)
 
     def test_excuse(self):

@@ -118,7 +118,7 @@ for control in "$top/arch-x86-hooks/$(default_base)"/controls/*.diff; do
 				test=${what#, alone}
 				what="control: without $part, $test fails or the guest dies"
 				if [ "${TRAP_FAST:-}" ] && [ "$part" = "$last_alone" ]; then
-					skip "$what" 'make check-controls waits for it'
+					skip "$what" 'only make check-controls and make check-all run it'
 				else
 					check "$what" without_alone "$part" "$test"
 				fi

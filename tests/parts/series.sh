@@ -185,7 +185,7 @@ fi
 check 'README.md and the cover letters quote what was measured' figures_of_bench
 name='edits in a tree come back into the sources'
 if [ "${TRAP_FAST:-}" ]; then
-	! selected "$name" || skip "$name" 'make check-series waits for it'
+	! selected "$name" || skip "$name" 'only make check-series and make check-all run it'
 else
 	check "$name" round_trip
 fi
