@@ -29,10 +29,24 @@ static struct {
 	atomic_ullong delay;
 } *reading;
 
+/* Whether a page of the ring buffer has no room for another event: there may be more */
+static bool full_page(const void *data, size_t size)
+{
+	const struct {
+		uint64_t time_stamp, commit;
+		char events[];
+	} *read = data;
+
+	/* The upper bits of commit are flags */
+	return (read->commit & 0xfffff) + sizeof(*read) + 128 > size;
+}
+
+/* The delay is the longest time until the reader has read all that is there */
 static pid_t start_reader(void)
 {
-	static char data[1 << 16];
-	unsigned long long at, before;
+	static char data[1 << 16] __attribute__((aligned(8)));
+	unsigned long long at, before = 0;
+	ssize_t size;
 	pid_t reader;
 	int fd;
 
@@ -48,10 +62,12 @@ static pid_t start_reader(void)
 	pin(1);
 	fd = open(TRACING "/per_cpu/cpu0/trace_pipe_raw", O_RDONLY);
 	reading->ready = true;
-	for (before = 0; read(fd, data, sizeof(data)) >= 0; before = at) {
+	while ((size = read(fd, data, sizeof(data))) >= 0) {
 		at = tsc();
 		if (before && at - before > reading->delay)
 			reading->delay = at - before;
+		if (!before || !full_page(data, size))
+			before = at;
 	}
 	_exit(1);
 }

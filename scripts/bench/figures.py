@@ -270,7 +270,7 @@ def scales(m):
 
 def losses(m):
     """The records of what a reader loses, with the KiB that it needs: what comes in the longest
-    time between two reads. And the goals that nothing is lost with so many, or more, or by what
+    time until it has read all. And the goals that nothing is lost with so many, or more, or by what
     counts in the kernel."""
     if ('loss', '-', '-') in m.excused:
         return
