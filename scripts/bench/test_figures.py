@@ -144,8 +144,9 @@ class TestFigures(unittest.TestCase):
 
     def test_least(self):
         lines = records.prices(['price\toff\tfork\t1\t9\t7\t5', 'price\toff\tfork\t2\t9\t6\t5',
-                                'price\toff\tmunmap\t1\t9\t7\t5', 'price\toff\tpage_fault1\t1\t9\t7\t5'])
-        self.assertEqual(figures.least(lines), {'fork': [6], 'munmap': [5, 7], 'page_fault1': [9]})
+                                'price\toff\tmunmap\t1\t9\t7\t5',
+                                *('price\toff\tpage_fault1\t1\t%d\t7\t5' % n for n in (8, 2, 9))])
+        self.assertEqual(figures.least(lines), {'fork': [6], 'munmap': [5, 7], 'page_fault1': [8]})
 
     def test_more(self):
         for base, patched, more in ([5], [7], 2), ([9002, 9942], [9014, 9942], 0), ([5, 7], [7, 8], 1), ([9, 5], [3, 8], 3):
