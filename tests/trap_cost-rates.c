@@ -29,22 +29,19 @@ static struct {
 	atomic_ullong delay;
 } *reading;
 
-/* Whether a page of the ring buffer has no room for another event: there may be more */
-static bool full_page(const void *data, size_t size)
+/*
+ * Whether a page of the ring buffer has no room for another event: there may be more. It begins
+ * with a time stamp, and the size of its events, with flags in the upper bits
+ */
+static bool full_page(const unsigned long long *data, size_t size)
 {
-	const struct {
-		uint64_t time_stamp, commit;
-		char events[];
-	} *read = data;
-
-	/* The upper bits of commit are flags */
-	return (read->commit & 0xfffff) + sizeof(*read) + 128 > size;
+	return 2 * sizeof(*data) + (data[1] & 0xfffff) + 128 > size;
 }
 
 /* The delay is the longest time until the reader has read all that is there */
 static pid_t start_reader(void)
 {
-	static char data[1 << 16] __attribute__((aligned(8)));
+	static unsigned long long data[1 << 13];
 	unsigned long long at, before = 0;
 	ssize_t size;
 	pid_t reader;
