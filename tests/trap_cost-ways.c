@@ -91,7 +91,7 @@ const struct way ways[] = {
 	{ "raw_tp_bpftrace", CONTROL | PAGE_FAULTS, "how many took how long",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "new_bpftrace", "new_bpftrace -q -e '" RAW_LATENCY "'",
-	  "new_bpftrace -l 'rawtracepoint:*' 2>&1 | grep -q '^raw'", "bpftrace is too old" },
+	  "new_bpftrace -l 'rawtracepoint:*' 2>&1 | grep -q '^raw'", "bpftrace lists no raw tracepoint" },
 	{ "pagefault_exit_lttng", CONTROL | PAGE_FAULTS, "what pagefault_exit does",
 	  { { PAGEFAULT "pagefault_exit/id" } },
 	  "lttng", LTTNG("pagefault", "pagefault_exit"), LTTNG_CHECK },

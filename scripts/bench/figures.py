@@ -28,8 +28,9 @@ RECORDS = {name: collections.namedtuple(name, fields) for name, fields in {
 Round = collections.namedtuple('Round', 'turn number mean median')
 
 # Without one of these tools a way may be skipped. Nothing else may be
-EXCUSE = re.compile(r'(perf|(new_)?bpftrace|lttng|trapstat|load_bpf|gnuplot) is (not there$|too old)'
-                    r'|no program (perf|bpftrace|lttng)$|no lttng-modules for this kernel')
+EXCUSE = re.compile(r'(perf|(new_)?bpftrace|lttng|trapstat|load_bpf|gnuplot) is not there$|'
+                    r'bpftrace lists no raw tracepoint$|no program (perf|bpftrace|lttng)$|'
+                    r'no lttng-modules for this kernel')
 
 RESOLVED = 'zero_page first_write page_cache major'
 SIGNALS = 'int3 ud2 divide'
