@@ -56,7 +56,7 @@ objects() {
 	for file in "$@"; do
 		[ -f "$work/src/$file" ] || continue
 		case $of:$file in
-		i386:*/startup/* | i386:*/coco/* | i386:*/entry_fred.c | i386:*/head64.c | i386:*/xen/*)
+		i386:*/startup/* | i386:*/coco/* | i386:*/entry_fred.c | i386:*/head64.c | i386:*/vsyscall_64.c | i386:*/xen/*)
 			;;
 		*/startup/sev-shared.c)	echo "${file%/*}/sev-startup.o" ;;
 		*)			echo "${file%.c}.o" ;;
