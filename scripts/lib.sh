@@ -97,8 +97,11 @@ set_base() {
 	base=${1:-$(default_base)}
 	hooks=$top/arch-x86-hooks/$base
 	patches=$top/patches/$base
-	[ -f "$hooks/base" ] ||
-		die "BASE=$base: there is no such base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux-*)"
+	# Just its name: a path with a slash at its end is a file as well
+	case $base in
+	*/*)	false ;;
+	*)	[ -f "$hooks/base" ] ;;
+	esac || die "BASE=$base: there is no such base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux-*)"
 	# shellcheck source=arch-x86-hooks/linux-7.3/base
 	. "$hooks/base"
 	base_tag=v$(echo "${base_version%%-*}" | tr '~' -)
@@ -194,11 +197,14 @@ end_running() {
 
 # need_space DIR MIB: refuse to start what will not fit
 need_space() {
-	local free
+	local free way='make room there'
 	writable "$1"
 	free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
-	[ "$free" -ge "$2" ] ||
-		die "$1 has $free MiB free and this needs $2 MiB: make room, or set CACHE= to a folder with room"
+	case $1 in
+	"$cache"*)	way='make room, or set CACHE= to a folder with room' ;;
+	"$build"*)	way='make room, or use a clone on another disk' ;;
+	esac
+	[ "$free" -ge "$2" ] || die "$1 has $free MiB free and this needs $2 MiB: $way"
 }
 
 # root_program NAME FILE: make FILE run the program NAME of scripts/vm/rootfs, for one that is
