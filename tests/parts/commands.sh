@@ -120,13 +120,25 @@ conflict() (
 	bad_tree "$words" "$tree" && bad_tree "$words" "$tree" &&
 	[ "$(git rev-parse HEAD)" = "$head" ] && [ -z "$(git status --porcelain)" ] &&
 	cd "$(build_of "$tree")"/merge-* && plain_git checkout -q --theirs $file &&
-	plain_git add -u && plain_git am -q --continue &&
+	plain_git add -u && bad_tree 'is solved in' "$tree" &&
+	env -i HOME="$logs" PATH="$PATH" git am -q --continue &&
 	KERNEL_TREE=$tree "$top/scripts/kernel/apply" && nothing_to_do "$tree" && nothing_to_do "$tree" &&
 	[ "$(commits_of "$tree")" = "$(patches_of all | wc -l)" ] || exit 1
 	# The user has given up, and starts anew
 	merge=$PWD && plain_git reset -q --hard "$head" && rm "$(build_of "$tree")/applied" &&
 	bad_tree 'none of the patches: remove that folder' "$tree" && cd / && rm -rf "$merge" &&
 	bad_tree "git rerere has solved $file as before: look at it" "$tree" && rm -rf "$(build_of "$tree")"
+)
+# A patch changes a file that the tree does not have, and the user leaves the patch out
+no_such_file() (
+	tree=$logs/no-file file=kernel/trace/trace_branch.c
+	near_tree "$tree" && plain_git rm -q "$file" && echo >include/trace/events/trap.h &&
+	plain_git add include && plain_git commit -q -m 'no file' &&
+	bad_tree "$file: that tree does not have it (git rm it, " "$tree" &&
+	bad_tree 'it has patches of these series already' "$tree" &&
+	cd "$(build_of "$tree")"/merge-* && plain_git rm -q "$file" && bad_tree 'has no change of it' "$tree" &&
+	! plain_git am -q --skip && bad_tree 'include/trace/events/trap.h: hunk 1 of 1' "$tree" &&
+	rm -rf "$(build_of "$tree")"
 )
 
 # A configuration that is asked for in vain
@@ -145,8 +157,8 @@ no_config() {
 
 cleaned() (
 	sources_copy "$logs/linux-clean" && cd "$logs/linux-clean" && mkdir -p build/tree-1/merge-1 &&
-	fails 'merge-1 has the conflicts that you solved' scripts/clean &&
-	fails 'merge-1 has the conflicts that you solved' scripts/clean all && rmdir build/tree-1/merge-1 &&
+	fails 'merge-1 is where you solve the conflicts' scripts/clean &&
+	fails 'merge-1 is where you solve the conflicts' scripts/clean all && rmdir build/tree-1/merge-1 &&
 	mkdir -p build/send/trap build/bench-hardware/work build/runs/1 "build/$base/tree" "build/$base/guest" &&
 	scripts/clean && same "$(printf 'build/%s\n' bench-hardware "$base" "$base/tree" lock send)" \
 		"$(find build -mindepth 1 -maxdepth 2 ! -path 'build/send/*' ! -name work | sort)" &&
@@ -231,14 +243,19 @@ check 'bad input: KERNEL_TREE is no kernel tree' bad_tree 'is no kernel tree' "$
 check 'bad input: KERNEL_TREE is too old' too_old
 check 'bad input: KERNEL_TREE has another architecture only' other_architecture
 check 'bad input: KERNEL_TREE has local changes in touched files' local_changes
+check 'bad input: a path instead of a base' fails "choose one of these: linux-6.1 linux-6.12 linux-7.3" \
+	env BASE="$base/" "$top/scripts/vm/run"
 check 'bad input: no such base' fails "choose one of these: linux-6.1 linux-6.12 linux-7.3" env BASE=linux-9.9 "$top/scripts/vm/run"
 check 'KERNEL_TREE: git am -3 takes a tree close to the base' three_way
 check 'KERNEL_TREE: a conflict that the user solves' conflict
+check 'KERNEL_TREE: a file that the tree does not have' no_such_file
 check 'make clean removes builds, and no work of the user' cleaned
 check 'bad input: make deb of no such BASE' no_deb 'choose one of these: linux-' BASE=linux-9.9
 check 'bad input: make deb, the running kernel has no configuration' no_config
 check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
 check 'bad input: make deb, CONFIG is no configuration' no_deb 'is no configuration' CONFIG="$top/README.md"
+echo CONFIG_ARM64=y >"$logs/arm64.config"
+check 'bad input: make deb, CONFIG is of another architecture' no_deb 'for x86 of 64 bit' CONFIG="$logs/arm64.config"
 check 'bad input: make deb, no modules are in use' no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
 if [ "$source_version" = "$base_version" ] &&
    have 'codespell /usr/lib/git-core/git-send-email' 'send-dry: the mails of a series'; then
