@@ -132,8 +132,8 @@ conflict() (
 # A patch changes a file that the tree does not have, and the user leaves the patch out
 no_such_file() (
 	tree=$logs/no-file file=kernel/trace/trace_branch.c
-	near_tree "$tree" && plain_git rm -q "$file" && echo >include/trace/events/trap.h &&
-	plain_git add include && plain_git commit -q -m 'no file' &&
+	near_tree "$tree" && plain_git rm -q "$file" && mkdir -p include/trace/events &&
+	echo >include/trace/events/trap.h && plain_git add include && plain_git commit -q -m 'no file' &&
 	bad_tree "$file: that tree does not have it (git rm it, " "$tree" &&
 	bad_tree 'it has patches of these series already' "$tree" &&
 	cd "$(build_of "$tree")"/merge-* && plain_git rm -q "$file" && bad_tree 'has no change of it' "$tree" &&
