@@ -4,9 +4,10 @@
 # messages are allowed on its console. Sourced by scripts/check/run.
 
 # The programs of the kselftest, and our own ones, of tests/
-kselftest=$dir/programs/kselftest
+kselftest=$shared/programs/kselftest
 kselftests=$kselftest/trap
-tests=$dir/programs/own
+tests=$shared/programs/own
+tap=$top/scripts/check/tap.py
 
 # build_kernel NAME: of the source without the series, if the name ends in "-base". One
 # that runs the kselftest gets the test module, and so does clang's, for its warnings.
@@ -46,19 +47,19 @@ code_of_series() {
 # then our own
 build_kselftest() (
 	flock 8
-	head="$(plain_git -C "$src" rev-parse HEAD) $(cat "$top"/tests/Makefile "$top"/tests/*.[ch] \
+	head="$(plain_git -C "$shared/src" rev-parse HEAD) $(cat "$top"/tests/Makefile "$top"/tests/*.[ch] \
 		"$top"/selftests/*/trap/* | cksum)"
 	[ "$(cat "$kselftest/built" 2>/dev/null)" != "$head" ] ||
-		[ ! -f "$dir/kselftest.log" ] || exit 0
-	rm -rf "$kselftest" "$tests" "$dir/kselftest/kselftest/trap" &&
-	make -s -C "$src" O="$dir/kselftest" headers || exit 1
-	if ! make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
-		INSTALL_PATH="$kselftest" >"$dir/kselftest.log" 2>&1; then
-		cat "$dir/kselftest.log"
+		[ ! -f "$shared/kselftest.log" ] || exit 0
+	rm -rf "$kselftest" "$tests" "$shared/kselftest/kselftest/trap" &&
+	make -s -C "$shared/src" O="$shared/kselftest" headers || exit 1
+	if ! make -s -C "$shared/src/tools/testing/selftests" O="$shared/kselftest" TARGETS=trap install \
+		INSTALL_PATH="$kselftest" >"$shared/kselftest.log" 2>&1; then
+		cat "$shared/kselftest.log"
 		exit 1
 	fi
 	# Each program that there is, once for 64 and once for 32 bit
-	for source in "$src"/tools/testing/selftests/trap/*.c; do
+	for source in "$shared/src"/tools/testing/selftests/trap/*.c; do
 		grep -q '^int main(' "$source" || continue
 		program=$(basename "$source" .c)
 		for program in "$program" "${program}_32"; do
@@ -66,13 +67,13 @@ build_kselftest() (
 		done
 	done
 	mkdir -p "$tests" || exit 1
-	if ! make -s -C "$top/tests" OUTPUT="$tests" KERNEL="$src" \
-		HEADERS="$dir/kselftest/usr/include" >"$dir/tests.log" 2>&1; then
-		cat "$dir/tests.log"
+	if ! make -s -C "$top/tests" OUTPUT="$tests" KERNEL="$shared/src" \
+		HEADERS="$shared/kselftest/usr/include" >"$shared/tests.log" 2>&1; then
+		cat "$shared/tests.log"
 		exit 1
 	fi
 	echo "$head" >"$kselftest/built"
-) 8>>"$dir/kselftest.lock"
+) 8>>"$shared/kselftest.lock"
 
 # Where the series puts hooks into functions of the base, and the functions that it adds
 hooked_objects='mm/memory.o mm/huge_memory.o mm/hugetlb.o mm/shmem.o arch/x86/mm/fault.o'
@@ -236,9 +237,11 @@ build_raise() {
 # compare CHECK DIR WORDS...: see there
 compare() { "$top/scripts/report/compare.py" "$@"; }
 
-# path_of PROGRAM
+# path_of PROGRAM: a path stays as it is
 path_of() {
-	if [ -x "$kselftests/$1" ]; then
+	if [ "${1#/}" != "$1" ]; then
+		echo "$1"
+	elif [ -x "$kselftests/$1" ]; then
 		echo "$kselftests/$1"
 	else
 		echo "$tests/$1"
@@ -273,7 +276,6 @@ passes_kselftest() {
 
 # report NAME JOB PROGRAMS: a result for each of the tests in JOB/tap, which is of
 # so many programs
-tap=$top/scripts/check/tap.py
 report() {
 	selected "$1" || return 0
 	"$tap" report "$this" "$1" "$repeat_with" "$2/tap"
@@ -295,14 +297,14 @@ console_clean() {
 # last, so a tree without one is not whole.
 work_tree() {
 	local commit
-	commit=$(plain_git -C "$src" rev-parse --verify "$2") || return 1
+	commit=$(plain_git -C "$shared/src" rev-parse --verify "$2") || return 1
 	if ! [ -e "$1/.git" ] || ! plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 ||
 	   ! [ -f "$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index)" ]; then
 		rm -rf "$1" && mkdir -p "$(dirname "$1")" &&
-		plain_git -C "$src" worktree prune &&
-		plain_git -C "$src" worktree add -q -f --detach --no-checkout "$1" HEAD &&
-		find "$src" -mindepth 1 -maxdepth 1 ! -name .git -exec cp -al -t "$1" {} + &&
-		cp "$src/.git/index" "$1.index" &&
+		plain_git -C "$shared/src" worktree prune &&
+		plain_git -C "$shared/src" worktree add -q -f --detach --no-checkout "$1" HEAD &&
+		find "$shared/src" -mindepth 1 -maxdepth 1 ! -name .git -exec cp -al -t "$1" {} + &&
+		cp "$shared/src/.git/index" "$1.index" &&
 		mv "$1.index" "$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index)" ||
 			return 1
 	fi

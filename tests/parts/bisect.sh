@@ -99,10 +99,9 @@ passes() {
 	make -s -C "$src" O="$dir/kselftest" headers &&
 	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
 		INSTALL_PATH="$dir/installed" || return 1
-	# shellcheck disable=SC2034 # for path_of()
-	local kselftests="$dir/installed/trap" job="$logs/bisect.$number.passes"
+	local job="$logs/bisect.$number.passes"
 	# shellcheck disable=SC2046 # a list
-	set -- $(sed -n 's/^trap://p' "$dir/installed/kselftest-list.txt")
+	set -- $(sed -n "s|^trap:|$dir/installed/trap/|p" "$dir/installed/kselftest-list.txt")
 	run_programs bisect "$job" "$@" && "$tap" judge bisect $# "$job/tap" &&
 	console_clean "$job/console.log"
 }
@@ -110,13 +109,13 @@ passes() {
 # Lines COMMIT NAME ENTRY...: what is tested, with the entries that it is the first to have
 entries all >"$logs/bisect.entries"
 patches_of all | sed 's/[.]patch$//' | paste -d ' ' - "$logs/bisect.entries" >"$logs/bisect.list"
-plain_git -C "$src" rev-list --reverse base..HEAD | paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
+plain_git -C "$shared/src" rev-list --reverse base..HEAD | paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
 # A dash: the commits above do not count for this one
 for one in $(list "$series_dir/series" | sed -n 's/[[:space:]].*:.*//p'); do
 	[ "$(patches_of "$one")" ] || continue
-	rm -rf "$logs/am" && plain_git -C "$src" worktree prune
+	rm -rf "$logs/am" && plain_git -C "$shared/src" worktree prune
 	# shellcheck disable=SC2046 # a list
-	(use_identity && am_on "$src" "$logs/am" base \
+	(use_identity && am_on "$shared/src" "$logs/am" base \
 		$({ below "$one" patches_of && patches_of "$one"; } | sed "s|^|$patches/|")) >"$logs/am.log" 2>&1 || {
 		fail "bisect: $one stands on no more than commits/series says (log: $logs/am.log)"
 		continue
@@ -124,10 +123,7 @@ for one in $(list "$series_dir/series" | sed -n 's/[[:space:]].*:.*//p'); do
 	# shellcheck disable=SC2046 # a list
 	echo "$(plain_git -C "$logs/am" rev-parse HEAD) $one-alone -" $(below "$one" entries; entries "$one")
 done >>"$logs/bisect.commits"
-mkdir -p "$dir/bisect"
-work_tree "$dir/bisect/src" base
-dir=$dir/bisect
-src=$dir/src
+work_tree "$src" base
 so_far=''
 number=0
 while read -r commit patch added <&3; do

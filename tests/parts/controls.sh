@@ -87,9 +87,7 @@ without_alone() {	# PART TEST
 	grep -qx '1\.\.1' "$job/tap" && ! grep -q '^ok ' "$job/tap"
 }
 
-work_tree "$dir/controls/src" HEAD
-dir=$dir/controls
-src=$dir/src
+work_tree "$src" HEAD
 for control in "$top/arch-x86-hooks/$(default_base)"/controls/*.diff; do
 	of=$(basename "$control" .diff)
 	[ ! -f "$hooks/controls/$of.diff" ] || control=$hooks/controls/$of.diff

@@ -109,28 +109,26 @@ passes_without() (	# PROGRAM
 )
 
 is_caught() (	# NAME PROGRAM
-	job=$logs/$1 tests=$(tests_of 1 "$1")
-	if echo "$tests" | grep -qx 'the guest dies'; then
+	job=$logs/$1 expected=$(tests_of 1 "$1")
+	if echo "$expected" | grep -qx 'the guest dies'; then
 		run_with "trap_defect=$1 oops=panic" "$2" "$job" || true
 		switched_on "$1" "$job" && grep -qx '1\.\.1' "$job/tap" || exit 1
 		! grep '^ok ' "$job/tap" || { echo "$1 is not caught"; exit 1; }
 		exit 0
 	fi
-	run_with "trap_defect=$1" "$2" "$job" "$tests" || true
+	run_with "trap_defect=$1" "$2" "$job" "$expected" || true
 	switched_on "$1" "$job" || exit 1
 	grep -q '^1\.\.[1-9]' "$job/tap" || { echo "$2 has not run"; exit 1; }
 	failed=$(sed -n 's/^not ok [0-9]* //p' "$job/tap")
 	echo "$failed"
-	! echo "$tests" | grep -vxF "$failed" |
+	! echo "$expected" | grep -vxF "$failed" |
 		sed "s/^/$1 is not caught, as this does not fail: /" | grep .
 )
 
 check "$same_names" has_same_names
 [ "$wanted" != "$same_names" ] || exit 0
 kernels
-work_tree "$dir/defects/src" HEAD
-dir=$dir/defects
-src=$dir/src
+work_tree "$src" HEAD
 builds_with_defects >"$logs/kernel.log" 2>&1 || {
 	fail_part "the kernel with the defects builds (log: $logs/kernel.log)"
 	exit

@@ -76,14 +76,14 @@ sgit() { plain_git -C "$scratch" "$@"; }
 apply() {
 	local scratch="$logs/release" patch
 	# Has each file as a patch found it
-	[ -d "$logs/$base.git" ] ||
-		"$top/scripts/series/make" --to "$logs/$base.patches" --commits "$logs/$base.git" "$base" || return 1
+	[ -d "$logs/$nearest.git" ] ||
+		"$top/scripts/series/make" --to "$logs/$nearest.patches" --commits "$logs/$nearest.git" "$nearest" || return 1
 	rm -rf "$scratch" && plain_git init -q "$scratch" &&
-	printf '%s\n' "$1/objects" "$logs/$base.git/objects" >"$scratch/.git/objects/info/alternates" &&
+	printf '%s\n' "$1/objects" "$logs/$nearest.git/objects" >"$scratch/.git/objects/info/alternates" &&
 	sgit reset -q --hard "$(plain_git -C "$1" rev-parse HEAD)" || return 1
 	use_identity
-	for patch in $(patches_of all); do
-		sgit am -q -3 "$patches/$patch" >"$logs/am.out" 2>&1 || take_over "$patches/$patch" || return 1
+	for patch in $(lists_of "$top/patches/$nearest" all | sed "s|^|$top/patches/$nearest/|"); do
+		sgit am -q -3 "$patch" >"$logs/am.out" 2>&1 || take_over "$patch" || return 1
 	done
 	[ "$(sgit rev-list --count HEAD)" -gt 1 ]
 }
@@ -92,8 +92,8 @@ one_release() (	# SUITE PACKAGE VERSION UPSTREAM
 	release=${2#linux-source-} status=0
 	name="release: $2 of $1"
 	selected "$name" || exit 0
-	set_base "$(nearest_base "$release")"
-	known=$hooks/releases/$release
+	nearest=$(nearest_base "$release")
+	known=$top/arch-x86-hooks/$nearest/releases/$release
 	case $4 in *rc*) known=$known-rc ;; esac
 	known_places=$(grep -v '^#' "$known" 2>/dev/null || :)
 	say "$name"
@@ -105,7 +105,7 @@ one_release() (	# SUITE PACKAGE VERSION UPSTREAM
 		fail "$name"
 		tail -n 5 "$logs/release.log" | sed 's/^/# /'
 	elif [ ! -f "$known" ] && [ "$places" ]; then
-		pass "$name has conflicts, and no list in $base/releases yet"
+		pass "$name has conflicts, and no list in $nearest/releases yet"
 		echo "$places" | sed "s|^|# $3 does not take |"
 	elif ! difference=$(same "$known_places" "$places"); then
 		fail "$name"
@@ -115,7 +115,7 @@ one_release() (	# SUITE PACKAGE VERSION UPSTREAM
 		pass "$name has only known conflicts"
 		echo "$known_places" | sed "s|^|# $3 does not take |"
 	else
-		pass "$name takes all patches of $base"
+		pass "$name takes all patches of $nearest"
 	fi
 )
 

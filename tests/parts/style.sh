@@ -26,9 +26,9 @@ spdx() (
 unit_tests() (
 	unset ONLY
 	cd "$top" || exit 1
-	tests=$(plain_git ls-files -co --exclude-standard '*/test_*.py')
-	[ "$tests" ] || exit 1
-	for folder in $(echo "$tests" | sed 's|/[^/]*$||' | sort -u); do
+	files=$(plain_git ls-files -co --exclude-standard '*/test_*.py')
+	[ "$files" ] || exit 1
+	for folder in $(echo "$files" | sed 's|/[^/]*$||' | sort -u); do
 		(cd "$folder" && python3 -B -m unittest) || exit 1
 	done
 )
