@@ -3,15 +3,17 @@
 # defects: defects of the kernel, switched on one by one, and each caught by its test
 #
 # They are in arch-x86-hooks/BASE/defects/: defects.diff puts all of them into one kernel,
-# and trap_defect=NAME on its command line switches one on. The table beside it says
-# which program catches it, and which tests of that fail then. Others may fail as well. With
-# trap_defect=none, all tests of these programs pass.
+# which has one of them on at a time. The table beside it says which program catches it, and
+# which tests of that fail then. Others may fail as well. One guest runs a program with each
+# of its defects, and at last without one: then all tests pass, so nothing of a defect is left.
 #
 # These stand for a program:
 #	double-fault		The stack overflows, and the console has the event.
 #	NAME.tc			a test of ftracetest
 # This stands for a test:
-#	the guest dies		The one test of the program begins, and does not succeed.
+#	the guest dies		The one test of the program begins, and does not succeed. Such a
+#				defect has a guest of its own, and those after "alone" in the
+#				table have one, too.
 
 defects=$hooks/defects
 [ -f "$defects/table" ] || skip_part "there are no defects for $base"
@@ -20,12 +22,32 @@ tab=$(printf '\t')
 rows=$(grep -v '^#' "$defects/table")
 programs=$(echo "$rows" | cut -f 2 | sort -u)
 
+# test_of NAME PROGRAM: the name of the test that this program catches this defect
+test_of() {
+	if [ "$(echo "$rows" | sed -n "s/^$1$tab//p" | head -n 1 | cut -f 1)" = "$2" ]; then
+		echo "kernel defect: $1"
+	else
+		echo "kernel defect: $1, $2"
+	fi
+}
+# expected_of NAME PROGRAM: which of its tests fail then
+expected_of() {
+	echo "$rows" | grep -F "$1$tab$2$tab" | cut -f 3 | sed 's/; /\n/g' | sort -u
+}
+is_alone() {	# NAME PROGRAM
+	[ "$(expected_of "$1" "$2")" = 'the guest dies' ] ||
+		grep '^# alone: ' "$defects/table" | grep -qw "$1"
+}
+
 # Nothing is built if ONLY asks for none of these
 same_names='the table has the defects that the kernel has'
+early_hook='a hook before irqentry_enter() does not build'
 wanted=$({
-	echo "$same_names"
+	printf '%s\n' "$same_names" "$early_hook"
 	echo "$programs" | sed 's/^/without a defect: /'
-	echo "$rows" | cut -f 1 | sed 's/^/kernel defect: /'
+	echo "$rows" | while IFS=$tab read -r name program _; do
+		test_of "$name" "$program"
+	done
 } | while read -r name; do
 	! selected "$name" || echo "$name"
 done)
@@ -34,7 +56,7 @@ done)
 # In the table, in the list of the names, and in the code
 has_same_names() {
 	local in_table
-	in_table=$(echo "$rows" | cut -f 1 | sort)
+	in_table=$(echo "$rows" | cut -f 1 | sort -u)
 	echo "$in_table" | wc -l
 	[ "$in_table" ] && same "$in_table" "$(names_in D)" &&
 	same "$in_table" "$(names_in DEFECT | grep -vx name | uniq)"
@@ -51,77 +73,99 @@ builds_with_defects() {
 	"$top/scripts/kernel/build" -t "$src" && no_warning guest
 }
 
-# run_with WORDS PROGRAM JOB [TESTS]: boot with these words on the kernel's command line, and
-# run PROGRAM. Its results are in JOB/tap. It ends when these tests have failed.
+# objtool rejects it. Without OBJTOOL_WERROR, it only says so
+early_hook_breaks() {
+	local built=0
+	plain_git -C "$src" apply "$defects/early-hook.diff" || return 1
+	"$top/scripts/kernel/build" "$src" || built=$?
+	plain_git -C "$src" apply -R "$defects/early-hook.diff" || return 1
+	[ $built != 0 ] && grep 'leaves .noinstr.text section' "$dir/guest.log"
+}
+
+# run_with PROGRAM JOB WORDS NAME...: boot with these words on the command line of the kernel,
+# and run PROGRAM with each of these defects. The results are in JOB/NAME.tap
 run_with() {
-	local words="$1" program="$2" job="$3" arguments="${2#"${2%% *}"}" result
+	local program="$1" job="$2" words="$3" name command good
+	shift 3
 	case $program in
 	double-fault)
-		result='not ok'
-		! exhaust_stack "$job" -a "$words" || result=ok
+		good='not '
+		! exhaust_stack "$job" -a "trap_defect=$1 $words" || good=''
 		! grep -aq 'stack guard page was hit' "$job/console.log" ||
-			printf '1..1\n%s 1 #DF is in the dump of the trace\n' "$result" >"$job/tap" ;;
-	*.tc)
-		guest guest "$job" -a "$words" <<END || return 1
-cd $src/tools/testing/selftests/ftrace && ./ftracetest test.d/*/$program >/job/out 2>&1
-END
-		cat "$job/out"
-		result='not ok'
-		[ "$(grep -c '\[PASS\]' "$job/out")" != 2 ] || result=ok
-		! grep -q '\[\(PASS\|FAIL\)\]' "$job/out" ||
-			printf '1..1\n%s 1 %s\n' "$result" "$program" >"$job/tap" ;;
-	*)
-		guest guest "$job" -d 512 -a "$words" <<END ;;
-cat >/tmp/tests <<'TESTS'
-${4:-}
-TESTS
-stdbuf -oL $(path_of "${program%% *}") $arguments 2>&1 | while IFS= read -r line; do
-	printf '%s\n' "\$line"
-	case \$line in
-	'not ok '*)
-		printf '%s\n' "\${line#not ok * }" >>/tmp/failed
-		grep -qvxFf /tmp/failed /tmp/tests || break ;;
+			printf '1..1\n%sok 1 #DF is in the dump of the trace\n' "$good" >"$job/$1.tap"
+		return ;;
+	*.tc)	command="./ftracetest test.d/*/$program" ;;
+	*)	command="$(path_of "${program%% *}") ${program#"${program%% *}"}" ;;
 	esac
-done >/job/tap
+	guest guest "$job" -d 512 -a "$words" <<END || true
+cd $src/tools/testing/selftests/ftrace
+for name in $*; do
+	echo \$name >/sys/module/kernel/parameters/trap_defect || continue
+	stdbuf -oL $command >/job/\$name.tap 2>&1
+done
 END
-	esac
+	[ "$program" = "${program%.tc}" ] || for name in "$@"; do
+		tap_of_ftracetest "$job/$name.tap" "$program"
+	done
+}
+# It runs once in the top instance, and once in one of its own
+tap_of_ftracetest() {	# FILE NAME
+	local good='not '
+	! grep -q '\[\(PASS\|FAIL\)\]' "$1" || {
+		[ "$(grep -c '\[PASS\]' "$1")" != 2 ] || good=''
+		printf '1..1\n%sok 1 %s\n' "$good" "$2" >>"$1"
+	}
+}
+
+# results_of NAME PROGRAM: set job to the folder with the results. The guest of a program
+# runs when the first of its defects is asked for
+results_of() {
+	local name names='' words=''
+	if [ "$1" != none ] && is_alone "$1" "$2"; then
+		job=$logs/$1-$(echo "$2" | tr ' ' -)
+		# So that the guest ends at once; but this program oopses without a defect, too
+		[ "$2" = trap_oops ] || words=oops=panic
+		TIMEOUT=${asked:-90} run_with "$2" "$job" "$words" "$1"
+		return
+	fi
+	job=$logs/$(echo "$2" | tr ' ' -)
+	[ ! -d "$job" ] || return 0
+	for name in $(echo "$rows" | grep -F "$tab$2$tab" | cut -f 1); do
+		is_alone "$name" "$2" || ! selected "$(test_of "$name" "$2")" || names="$names $name"
+	done
+	! selected "without a defect: $2" || names="$names none"
+	# shellcheck disable=SC2086 # a list
+	run_with "$2" "$job" '' $names
 }
 
 # The kernel says which one is on
-switched_on() {	# NAME JOB
-	tr -d '\r' <"$2/console.log" | grep -ax ".*trap_defect: $1" && [ -s "$2/tap" ]
+switched_on() {	# NAME
+	tr -d '\r' <"$job/console.log" | grep -ax ".*trap_defect: $1" && [ -s "$job/$1.tap" ]
 }
 
-tests_of() {	# COLUMN VALUE
-	echo "$rows" | awk -F '\t' -v column="$1" -v value="$2" '$column == value { print $3 }' |
-		sed 's/; /\n/g' | sort -u
-}
-
-# Some of these programs cause an oops, so the guest may fail
 passes_without() (	# PROGRAM
-	job=$logs/without-$(echo "$1" | tr ' ' -)
-	run_with trap_defect=none "$1" "$job" || true
-	switched_on none "$job" && cat "$job/tap" && ! grep '^Bail out!' "$job/tap" &&
-	! grep -q '^not ok ' "$job/tap" &&
-	[ "$(sed -n 's/^1\.\.//p' "$job/tap")" = "$(grep -c '^ok [0-9]' "$job/tap")" ] || exit 1
-	passed=$(sed -n 's/^ok [0-9]* //p' "$job/tap" | grep -v '^# SKIP') || exit 1
-	! tests_of 2 "$1" | grep -vxF 'the guest dies' | grep -vxF "$passed"
+	results_of none "$1"
+	results=$job/none.tap
+	switched_on none && cat "$results" && ! grep -e '^Bail out!' -e '^not ok ' "$results" &&
+	[ "$(sed -n 's/^1\.\.//p' "$results")" = "$(grep -c '^ok [0-9]' "$results")" ] || exit 1
+	passed=$(sed -n 's/^ok [0-9]* //p' "$results" | grep -v '^# SKIP') || exit 1
+	! for name in $(echo "$rows" | grep -F "$tab$1$tab" | cut -f 1); do
+		expected_of "$name" "$1"
+	done | grep -vxF -e 'the guest dies' -e "$passed"
 )
 
 is_caught() (	# NAME PROGRAM
-	job=$logs/$1 expected=$(tests_of 1 "$1")
-	if echo "$expected" | grep -qx 'the guest dies'; then
-		run_with "trap_defect=$1 oops=panic" "$2" "$job" || true
-		switched_on "$1" "$job" && grep -qx '1\.\.1' "$job/tap" || exit 1
-		! grep '^ok ' "$job/tap" || { echo "$1 is not caught"; exit 1; }
+	results_of "$1" "$2"
+	results=$job/$1.tap
+	switched_on "$1" || exit 1
+	grep '^1\.\.[1-9]' "$results" || { echo "$2 has not run"; exit 1; }
+	if [ "$(expected_of "$1" "$2")" = 'the guest dies' ]; then
+		! grep '^ok ' "$results" || { echo "$1 is not caught"; exit 1; }
 		exit 0
 	fi
-	run_with "trap_defect=$1" "$2" "$job" "$expected" || true
-	switched_on "$1" "$job" || exit 1
-	grep -q '^1\.\.[1-9]' "$job/tap" || { echo "$2 has not run"; exit 1; }
-	failed=$(sed -n 's/^not ok [0-9]* //p' "$job/tap")
+	failed=$(sed -n 's/^not ok [0-9]* //p' "$results")
 	echo "$failed"
-	! echo "$expected" | grep -vxF "$failed" |
+	! expected_of "$1" "$2" | grep -vxF "$failed" |
 		sed "s/^/$1 is not caught, as this does not fail: /" | grep .
 )
 
@@ -133,18 +177,18 @@ builds_with_defects >"$logs/kernel.log" 2>&1 || {
 	fail_part "the kernel with the defects builds (log: $logs/kernel.log)"
 	exit
 }
+# A guest that hangs has caught nothing, unless its table says so
 asked=${TIMEOUT:-}
 export TIMEOUT="${asked:-900}"
+while IFS=$tab read -r name program _ <&3; do
+	check "$(test_of "$name" "$program")" is_caught "$name" "$program"
+done 3<<END
+$rows
+END
 while IFS= read -r program <&3; do
 	check "without a defect: $program" passes_without "$program"
 done 3<<END
 $programs
 END
-# A guest that hangs has caught nothing, unless its table says so
-TIMEOUT=${asked:-300}
-while IFS=$tab read -r name program _ <&3; do
-	check "kernel defect: $name" is_caught "$name" "$program"
-done 3<<END
-$rows
-END
 unset TIMEOUT
+check "$early_hook" early_hook_breaks
