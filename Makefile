@@ -15,7 +15,7 @@ export BASE_RESULT FORCE MS_EACH RESULT SEED UNPATCHED
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb send-dry trapstat install check check-all check-selftest bench bench-hardware series pin tree import clean distclean
+.PHONY: help run shell deb send-dry trapstat install check check-all bench bench-hardware series pin tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -70,9 +70,6 @@ check:		## the tests that every change has to pass
 
 check-all:	## all tests; this takes hours
 	@scripts/check/run all
-
-check-selftest:	# the defects of the kernel, and those for each part
-	@scripts/check/run defects selftest
 
 check-%:
 	@scripts/check/run $*

@@ -72,54 +72,6 @@ documentation() {
 	done
 }
 
-# The tables of the document are what the scripts and the table of the defects say
-tables_of_testing() {
-	"$top/scripts/check/table-of-defects" | diff "$top/docs/testing.md" - ||
-		{ echo 'run scripts/check/table-of-defects --update'; return 1; }
-}
-
-# Each expression of sed in a defect must change something. Without this test, only
-# check-selftest, which takes hours, would find a defect that has lost its line.
-defects_change_something() {
-	local defect
-	: >"$logs/stale"
-	for defect in "$top"/tests/defects/*; do
-		rsync -a --delete --exclude=/build --exclude=/.git "$top/" "$logs/defect/" &&
-		(
-			cd "$logs/defect" || exit 1
-			# shellcheck disable=SC2317 # the defect calls it
-			sed() { each_changes "$@"; }
-			# shellcheck source=/dev/null
-			. "$defect"
-		) || echo "$defect fails" >>"$logs/stale"
-	done
-	rm -rf "$logs/defect"
-	cat "$logs/stale"
-	[ ! -s "$logs/stale" ]
-}
-# shellcheck disable=SC2086 # a list of files
-each_changes() {	# WORDS OF SED
-	[ "$1" = -i ] || { command sed "$@"; return; }
-	shift
-	[ "$1" = -e ] || set -- -e "$@"
-	local files='' before='' word sums
-	for word in "$@"; do
-		if [ "$before" != -e ] && [ "$word" != -e ]; then
-			files="$files $word"
-		fi
-		before=$word
-	done
-	for word in "$@"; do
-		if [ "$before" = -e ]; then
-			sums=$(cat $files | cksum)
-			command sed -i -e "$word" $files
-			[ "$sums" != "$(cat $files | cksum)" ] ||
-				echo "$(basename "$defect"): this changes nothing: $word" >>"$logs/stale"
-		fi
-		before=$word
-	done
-}
-
 for file in $(patches_of all); do
 	check_with "$licences" "checkpatch --strict: ${file%.patch}" checkpatch "$file"
 done
@@ -131,9 +83,7 @@ elif selected "$name"; then
 fi
 check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
-check 'docs/testing.md lists all parts and all defects' tables_of_testing
 check 'SPDX in every file' spdx
 check 'the unit tests of scripts/ pass' unit_tests
-check 'each defect of check-selftest changes something' defects_change_something
 check_with shellcheck shellcheck shell_scripts
 check_with codespell codespell spelling

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
-# selftest: seeded defects, each in a scratch copy, and each caught by its part; defects runs first
+# seeded: bugs of patches, tests and scripts, each in a scratch copy, and each caught by its part
 #
-# A file in tests/defects/ is sourced in the top of the copy, and makes it defective.
+# They show that the parts can fail: those of the kernel itself are in the part defects. A file
+# in tests/seeded/ is sourced in the top of the copy, and seeds the bug there.
 # Its head says what must happen then:
 #
 #	# part: PART		The part that is run then,
@@ -13,7 +14,7 @@
 #	# says: WORDS		This is in what comes with it.
 #	# series: as it is	patches/ is not made anew before.
 
-copy=$build/selftest/copy
+copy=$build/seeded/copy
 
 # The source comes from here, by links, and kernels come out of ccache
 scratch_copy() {
@@ -29,7 +30,7 @@ scratch_copy() {
 	cp "$dir/applied" "$copy/build/$base/applied"
 }
 
-header() {	# DEFECT WORD
+header() {	# BUG WORD
 	sed -n "s/^# $2: //p" "$1"
 }
 
@@ -43,7 +44,7 @@ pattern_of() {
 	done | grep .
 }
 
-defect_is_caught() (	# DEFECT
+is_caught() (	# BUG
 	scratch_copy || exit 1
 	expected=$(header "$1" fails | sort)
 	only=$(header "$1" only)
@@ -57,10 +58,8 @@ defect_is_caught() (	# DEFECT
 		echo 'it changes nothing'
 		exit 1
 	}
-	[ "$(header "$1" series)" = 'as it is' ] ||
-		{ scripts/series/make "$base" &&
-		  { [ "$(header "$1" part)" != lttng ] || scripts/series/make lttng-modules; }; } || exit 1
-	out=$logs/selftest.out
+	[ "$(header "$1" series)" = 'as it is' ] || scripts/series/make "$base" || exit 1
+	out=$logs/seeded.out
 	ONLY=$only scripts/check/run "$(header "$1" part)" >"$out" && { echo 'it is not caught'; exit 1; }
 	cat "$out"
 	if ! grep -q '^not ok ' "$out" && grep -q '^ok .* # SKIP ' "$out"; then
@@ -73,21 +72,6 @@ defect_is_caught() (	# DEFECT
 	same "$expected" "$matched" && grep -qF -- "$(header "$1" says)" "$out"
 )
 
-every_part_has_one() {
-	local file part word
-	! {
-		for file in "$top"/tests/parts/*.sh; do
-			part=$(basename "$file" .sh)
-			[ "$part" = selftest ] || grep -qx "# part: $part" "$top"/tests/defects/* ||
-				echo "$part has none"
-		done
-		for word in part fails says; do
-			grep -L "^# $word: ." "$top"/tests/defects/* | sed "s/$/ has no '$word'/"
-		done
-	} | grep .
-}
-
-check 'each part has a defect to catch' every_part_has_one
-for defect in "$top"/tests/defects/*; do
-	check "defect: $(basename "$defect")" defect_is_caught "$defect"
+for bug in "$top"/tests/seeded/*; do
+	check "seeded bug: $(basename "$bug")" is_caught "$bug"
 done
