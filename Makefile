@@ -15,7 +15,7 @@ export BASE_RESULT FORCE MS_EACH RESULT SEED UNPATCHED
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb send-dry trapstat install check check-all bench bench-hardware series pin tree import clean distclean
+.PHONY: help run shell deb send-dry trapstat install check check-quick check-ci check-all bench bench-hardware series pin tree import clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -64,9 +64,14 @@ install: trapstat	## install it and its man page, with DESTDIR= and PREFIX=
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat install
 
 # make runs scripts/check/run itself: a shell in between would not pass a signal on
-check: export TRAP_FAST := 1
 check:		## the tests that every change has to pass
 	@scripts/check/run fast
+
+check-quick:	## the first tests to run: patches, style, the kselftest in one guest
+	@scripts/check/run quick
+
+check-ci:	## make check, what the events cost, and each seeded defect of the kernel
+	@scripts/check/run ci
 
 check-all:	## all tests; this takes hours
 	@scripts/check/run all

@@ -24,7 +24,6 @@ KNOWN_SKIPS = (
     r'.*, [^:]*_32: .*: no address of the kernel in /proc/kallsyms',
     r'i386, [^:]*: kernel CP: .*',
     r'i386, .*: this machine (has none|executes it|has no protection keys)',
-    r'i386, .*: this kernel cannot write-protect by userfaultfd',
     r'bisect, .*: this kernel has no page fault events',
     r'smp1, .*: no (QEMU_MONITOR|userfaultfd), or a single CPU',
     r'smp1, .*: (no CPU can be taken offline|there is only one CPU)',
@@ -115,6 +114,7 @@ class Numbered:
         self.command = command
         self.base = 'BASE=' + os.environ['BASE'] if os.environ.get('BASE') else ''
         self.only = os.environ.get('ONLY', '')
+        self.commit = os.environ.get('TRAP_COMMIT', '?')
         self.count = collections.Counter()
         self.parts = {}
         self.skips = {}
@@ -160,10 +160,11 @@ class Numbered:
 
     def total(self):
         every, failed, skipped = (self.count[kind] for kind in ('all', 'failed', 'skipped'))
-        lines = ['1..%d' % every, '#', '# part          passed  failed skipped  seconds']
+        lines = ['1..%d' % every, '#', '# part         commit        passed  failed skipped  seconds']
         for part, of in self.parts.items():
-            lines.append('# %-12s %7d %7d %7d %8s' % (
-                part, of['passed'], of['failed'], of['skipped'], of['seconds'] or ''))
+            lines.append('# %-12s %-12s %7d %7d %7d %8s' % (
+                part, self.commit, of['passed'], of['failed'], of['skipped'],
+                of['seconds'] or ''))
         lines.append('#')
         for reason, names in self.skips.items():
             lines += ['# skipped in ' + reason] + ['#     ' + name for name in names]

@@ -74,11 +74,11 @@ class Numbers(unittest.TestCase):
 
     def test_passed(self):
         passed, lines = self.number('a\tok - one', 'b\tok - two # SKIP no way', '# a comment',
-                                    'a\ttook\t7', 'complete')
+                                    'a\ttook\t7', 'complete', TRAP_COMMIT='1234567-dirty')
         self.assertTrue(passed)
         self.assertEqual(lines[:4],
                          ['ok 1 - one', 'ok 2 - two # SKIP no way', '# a comment', '1..2'])
-        self.assertIn('# a                  1       0       0        7', lines)
+        self.assertIn('# a            1234567-dirty       1       0       0        7', lines)
         self.assertIn('# skipped in b: no way', lines)
         self.assertEqual(lines[-1], '1 passed, 0 failed, 1 skipped')
 

@@ -59,22 +59,8 @@ cached_rightly() (
 	! plain_git -C "$src" grep -lwE '\.?incbin' -- 'include/*.h' 'arch/x86/*.h' 'kernel/*.h' 'mm/*.h' 'lib/*.h'
 )
 
-inlines() {
-	build_kernel run && build_kernel run-base && inlines_as_base run run-base
-}
-
-# Two rows of about the same length, side by side: linking leaves a core idle
-{
-	check 'the kernel builds without a warning' builds_clean guest
-	check 'the kselftest and the programs of tests/ build without a warning' \
-		kselftest_builds_clean
-	check 'each test program is run' all_are_run
-} &
-others=$!
-# If this row dies, the part does not end before that one
-trap 'wait "$others" || :' EXIT
-check 'ccache gives out what would be compiled' cached_rightly
 check 'run: the kernel builds without a warning' builds_clean run
-check 'run: the kernel without the series builds' build_kernel run-base
-wait "$others"
-check 'run: what the base inlines is inlined' inlines
+check 'the kernel builds without a warning' builds_clean guest
+check 'the kselftest and the programs of tests/ build without a warning' kselftest_builds_clean
+check 'each test program is run' all_are_run
+check 'ccache gives out what would be compiled' cached_rightly
