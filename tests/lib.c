@@ -22,8 +22,6 @@
 
 #include "lib.h"
 
-void (*before_give_up)(void);
-
 void give_up(const char *fmt, ...)
 {
 	char text[256];
@@ -33,8 +31,6 @@ void give_up(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
 	ksft_print_msg("%s\n", text);
-	if (before_give_up)
-		before_give_up();
 	_exit(KSFT_FAIL);
 }
 

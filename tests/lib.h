@@ -66,8 +66,7 @@ struct kernel_trap {
 	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
 };
 
-/* give_up() reports why a child failed, calls this, and exits */
-extern void (*before_give_up)(void);
+/* give_up() reports why a child failed, and exits */
 __printf(1, 2) __noreturn void give_up(const char *fmt, ...);
 
 __printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);

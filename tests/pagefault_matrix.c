@@ -1,340 +1,421 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Count page faults by the pagefault trace events, and compare with all other
- * counters: getrusage(), /proc/PID/stat, /proc/vmstat, the exceptions
- * events and the software events of perf. All have to agree, to the last fault.
+ * Count the page faults of workloads that need swap, huge pages, a growing stack,
+ * or threads that fault on the same page at once. The trace must have as many MINOR
+ * and MAJOR faults as getrusage() counts, to the last one, and the memory must have
+ * the faults that the table expects.
  *
- * Counters of perf with filters count the events: unlike a ring buffer, they lose
- * nothing. Each workload is a process that counts itself, its threads and its
- * children, first alone, and then all workloads at once, while the events of the whole
- * system are counted, too.
- *
- * The faults of an exiting task are not counted after perf_event_exit_task()
- * has removed its counters. exit_mm() then writes to clear_child_tid and reads
- * the list of robust futexes. All workloads have that memory: nothing faults.
+ * The kselftest's pagefault_count compares workloads that any machine can run, by
+ * counters of perf.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <linux/version.h>
 
-#include "pagefault_matrix.h"
+#include "lib.h"
 
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT	21
+#endif
+
+#define PAGES		500
+#define HUGE_PAGES	8
 #define SWAP_SIZE	(64UL << 20)
 #define LEFT_OUT	7
-#define MAX_CPUS	64
 
-struct shared *shared;
-bool numa_balancing;
-unsigned long long kernel_base, kernel_text;
-const char *no_swap, *no_group, *no_hugetlb;
-char pressed_group[PATH_MAX], reclaimed_group[PATH_MAX];
+/* How many faults: none, one on each page, one or more on each, one or more in all */
+enum amount { NONE = 1, ONE_EACH, SOME_EACH, SOME };
+
+struct expected {
+	enum amount amount;
+	const char *outcome;		/* NULL: any */
+	unsigned int kind;		/* 0: any */
+	unsigned int flags, without;	/* these are set, these are not */
+	bool noregs;
+};
+
+struct workload {
+	const char *name;
+	const char *(*set_up)(void);	/* returns why it cannot be done */
+	void (*run)(void);
+	struct expected expected[4];	/* the last one is empty */
+};
+
+/* Of the workload: its memory, and how many pages of it are expected to fault */
+static char *mem;
+static size_t mem_size, n;
+
+/*
+ * Measuring
+ */
+struct faults {
+	long minor, major;
+};
+
+static struct faults rusage_faults(void)
+{
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (struct faults) { self.ru_minflt + children.ru_minflt,
+				 self.ru_majflt + children.ru_majflt };
+}
+
+static void trace(bool on)
+{
+	must(put(fault_instance, "tracing_on", "%d", on), "tracing_on");
+}
+
+/* Whether nothing faulted between getrusage(), into @f, and the start of the trace */
+static bool exact(struct faults *f)
+{
+	struct faults after;
+
+	*f = rusage_faults();
+	trace(true);
+	after = rusage_faults();
+	return f->minor == after.minor && f->major == after.major;
+}
+
+/* Run the workload in a trace. Return what getrusage() counts meanwhile */
+static struct faults measure(void (*run)(void))
+{
+	struct faults before, after;
+
+	do {
+		trace(false);
+		must(put(fault_instance, "trace", " "), "trace");
+	} while (!exact(&before));
+	run();
+	/* After a fork(), memory that is used here may have to be copied */
+	while (!exact(&after))
+		;
+	trace(false);
+	return (struct faults) { after.minor - before.minor, after.major - before.major };
+}
+
+/* The one place that reads kinds and flags */
+static bool matches(const struct pagefault *r, const struct expected *x)
+{
+	return !strcmp(r->event, x->noregs ? "noregs" : "exit") &&
+	       (!x->outcome || !strcmp(r->outcome, x->outcome)) &&
+	       (r->flags & x->kind) == x->kind &&
+	       (r->flags & (x->flags | x->without)) == x->flags;
+}
+
+static bool enough(size_t found, enum amount amount)
+{
+	if (amount == NONE)
+		return !found;
+	if (amount == ONE_EACH)
+		return found == n;
+	return found >= (amount == SOME_EACH ? n : 1);
+}
+
+/* The minor faults of getrusage() that have no event, or LONG_MAX if more is wrong */
+static long missing(const struct workload *w, struct faults all)
+{
+	size_t found[ARRAY_SIZE(w->expected)] = { };
+	long unended = 0, wrong = 0;
+	struct faults left = all;
+	struct pagefault r;
+
+	for_each_record(next_pagefault, &r, fault_instance, -1) {
+		unended += !strcmp(r.event, "entry") - !strcmp(r.event, "exit");
+		left.minor -= !strcmp(r.outcome, "MINOR");
+		left.major -= !strcmp(r.outcome, "MAJOR");
+		if (r.address < (unsigned long)mem || r.address >= (unsigned long)mem + mem_size)
+			continue;
+		for (int i = 0; w->expected[i].amount; i++)
+			found[i] += matches(&r, &w->expected[i]);
+	}
+	ksft_print_msg("%ld minor faults, %ld major, without an event %ld and %ld\n",
+		       all.minor, all.major, left.minor, left.major);
+	if (unended || buffer_stat(fault_instance, "\noverrun: ")) {
+		ksft_print_msg("%ld entries without an exit, or events are lost\n", unended);
+		wrong++;
+	}
+	for (int i = 0; w->expected[i].amount; i++) {
+		const struct expected *x = &w->expected[i];
+		bool good = enough(found[i], x->amount);
+
+		ksft_print_msg("%s%zu of %s %s, kind 0x%x with 0x%x without 0x%x, on %zu pages\n",
+			       good ? "" : "WRONG: ", found[i], x->noregs ? "noregs" : "exit",
+			       x->outcome ?: "", x->kind, x->flags, x->without, n);
+		wrong += !good;
+	}
+	return wrong || left.major ? LONG_MAX : left.minor;
+}
+
+static void test(const struct workload *w, long left_out)
+{
+	const char *why;
+
+	mem_size = PAGES * page_size;
+	n = PAGES;
+	why = w->set_up();
+	if (why)
+		skip(w->name, why);
+	else
+		result(missing(w, measure(w->run)) == left_out, w->name);
+	munmap(mem, mem_size);
+}
+
+/*
+ * Memory
+ */
+static const char *set_up_new(void)
+{
+	mem = new_pages(mem_size);
+	return NULL;
+}
+
+static void write_all(void)
+{
+	for (char *p = mem; p < mem + mem_size; p += page_size)
+		raise_write(p);
+}
+
+static void read_all(void)
+{
+	for (char *p = mem; p < mem + mem_size; p += page_size)
+		raise_read(p);
+}
+
+/* A mapping of one page that can grow down over the rest, with room for the guard gap */
+static const char *set_up_stack(void)
+{
+	char *room = new_pages(2 * mem_size), *top = room + 2 * mem_size - page_size;
+
+	munmap(room, 2 * mem_size);
+	if (mmap(top, page_size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN, -1, 0) != top)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	madvise(top, page_size, MADV_NOHUGEPAGE);
+	mem = room + mem_size;
+	return NULL;
+}
+
+static void write_down(void)
+{
+	for (char *p = mem + mem_size - page_size; p >= mem; p -= page_size)
+		raise_write(p);
+}
+
+/* Two threads on each CPU: one runs while the other one sleeps in its page fault */
+static pthread_barrier_t barrier;
+
+static void *read_same(void *cpu)
+{
+	pin((long)cpu);
+	for (char *p = mem; p < mem + mem_size; p += page_size) {
+		pthread_barrier_wait(&barrier);
+		raise_read(p);
+	}
+	return NULL;
+}
+
+static void run_threads(void)
+{
+	int count = 2 * cpus();
+	pthread_t threads[count];
+
+	pthread_barrier_init(&barrier, NULL, count);
+	for (long i = 0; i < count; i++)
+		if (pthread_create(&threads[i], NULL, read_same, (void *)(i / 2)))
+			ksft_exit_fail_msg("pthread_create\n");
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/*
+ * Swap
+ */
 static char swap_file[PATH_MAX];
-static size_t nr_workloads;
 
-static const struct workload *workload_at(size_t i)
+static void remove_swap_file(void)
 {
-	return i < nr_memory_workloads ? &memory_workloads[i] :
-	       &end_workloads[i - nr_memory_workloads];
+	remove_swap(swap_file);
 }
 
-static pid_t start_workload(size_t i)
+/* Swap the memory out, and set @n to the number of pages in swap */
+static const char *swap_out(void)
 {
-	pid_t child;
+	char *text, *at;
 
-	*shared->why[i] = '\0';
-	child = must_fork();
-	if (!child)
-		work(workload_at(i), shared->why[i]);
-	return child;
+	/* Each round lets the pages of the round before be written */
+	for (int i = 0; i < 100; i++) {
+		if (madvise(mem, mem_size, MADV_PAGEOUT))
+			return "this kernel has no MADV_PAGEOUT";
+		text = get("/proc/self", "smaps_rollup");
+		at = text ? strstr(text, "\nSwap:") : NULL;
+		n = at ? strtoul(at + strlen("\nSwap:"), NULL, 10) * 1024 / page_size : 0;
+		free(text);
+		if (n == PAGES)
+			return NULL;
+		usleep(50000);
+	}
+	return n ? NULL : "the pages did not go to swap";
 }
 
-/* passed - Wait for a workload, and say whether its counters agree */
-static bool passed(pid_t child)
+/*
+ * A page that was written stays in the swap cache, and makes no major fault. So read
+ * it, and swap it out again: a page that need not be written is dropped at once.
+ */
+static const char *set_up_swap(void)
 {
+	const char *why = NULL;
+
+	set_up_new();
+	write_all();
+	for (int i = 0; i < 3 && !why; i++) {
+		why = swap_out();
+		read_all();
+	}
+	return why ?: swap_out();
+}
+
+static const char *set_up_shmem(void)
+{
+	mem = must_map(MAP_SHARED | MAP_ANONYMOUS, -1, mem_size);
+	write_all();
+	return swap_out();
+}
+
+/* The memory of this process, by get_user_pages() */
+static void read_by_gup(void)
+{
+	static char copy[PAGES << 12];
+	struct iovec local = { copy, mem_size }, remote = { mem, mem_size };
+
+	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)mem_size)
+		ksft_exit_fail_msg("process_vm_readv: %s\n", strerror(errno));
+}
+
+/*
+ * Transparent huge pages
+ */
+static size_t huge;
+
+static const char *set_up_thp(void)
+{
+	const char *dir = "/sys/kernel/mm/transparent_hugepage";
+	char *enabled = get(dir, "enabled"), *size = get(dir, "hpage_pmd_size");
+	char *zero = get(dir, "use_zero_page");
+
+	if (!enabled || strstr(enabled, "[never]") || !size || !zero || *zero != '1')
+		return "this kernel has no transparent huge pages, or they are off";
+	huge = atoi(size);
+	n = HUGE_PAGES;
+	mem_size = n * huge;
+	mem = new_pages(mem_size + huge);
+	mem = (char *)(((unsigned long)mem + huge - 1) & ~(huge - 1));
+	madvise(mem, mem_size, MADV_HUGEPAGE);
+	return NULL;
+}
+
+/* Get the huge zero page, and copy it by a write */
+static void read_and_write_huge(void)
+{
+	for (size_t i = 0; i < n; i++) {
+		raise_read(mem + i * huge);
+		raise_write(mem + i * huge);
+	}
+}
+
+/* A child splits them, to copy them in parts */
+static const char *set_up_thp_fork(void)
+{
+	const char *why = set_up_thp();
+
+	if (why)
+		return why;
+	read_and_write_huge();
+	n = mem_size / page_size;
+	return NULL;
+}
+
+static void write_in_child(void)
+{
+	pid_t child = must_fork();
 	int status;
 
-	if (waitpid(child, &status, 0) != child)
-		ksft_exit_fail_msg("waitpid: %s\n", strerror(errno));
-	if (!WIFEXITED(status))
-		ksft_print_msg("ended with status 0x%x\n", status);
-	return !status;
+	if (!child) {
+		write_all();
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		ksft_exit_fail_msg("a child ended with status 0x%x\n", status);
 }
 
-static void end_workload(size_t i, pid_t child, const char *how)
-{
-	const struct workload *w = workload_at(i);
-	bool good = passed(child);
-
-	if (*shared->why[i])
-		ksft_test_result_skip("%s%s, %zu: %s\n", how, w->name, pages_of(w),
-				      shared->why[i]);
-	else
-		ksft_test_result(good, "%s%s, %zu\n", how, w->name, pages_of(w));
-}
-
-/*
- * The whole system
- */
-enum system_counter {
-	ALL_MINOR, ALL_MAJOR, ALL_NOREGS_MINOR, ALL_NOREGS_MAJOR, ALL_FAILED,
-	ALL_NOREGS_FAILED, SYSTEM_COUNTERS
+static const struct workload workloads[] = {
+	{ "swap", set_up_swap, write_all,
+	  { { ONE_EACH }, { ONE_EACH, NULL, ANON, SWAPIN }, { SOME, "MAJOR", ANON, SWAPIN } } },
+	{ "swap, without registers", set_up_swap, read_by_gup,
+	  { { NONE }, { SOME_EACH, NULL, ANON, SWAPIN, .noregs = true } } },
+	/* One thread maps the page. Others wait for the same page in swap, and find it mapped */
+	{ "threads that swap in the same pages", set_up_swap, run_threads,
+	  { { SOME_EACH, NULL, ANON, SWAPIN }, { SOME, "MAJOR", ANON, SWAPIN },
+	    { NONE, "MAJOR", ANON, 0, SWAPIN } } },
+	{ "swap of shared memory", set_up_shmem, write_all,
+	  { { ONE_EACH, NULL, SHMEM, SWAPIN } } },
+	{ "threads that read the same new pages", set_up_new, run_threads,
+	  { { SOME_EACH, "MINOR", ANON, 0, COW | SWAPIN } } },
+	{ "stack that grows", set_up_stack, write_down,
+	  { { ONE_EACH }, { ONE_EACH, "MINOR", ANON, 0, COW | SWAPIN } } },
+	{ "transparent huge pages", set_up_thp, read_and_write_huge,
+	  { { ONE_EACH, "MINOR", ANON, 0, COW }, { ONE_EACH, "MINOR", ANON, COW } } },
+	{ "transparent huge pages, copy-on-write", set_up_thp_fork, write_in_child,
+	  { { ONE_EACH }, { ONE_EACH, "MINOR", ANON, COW } } },
 };
 
-/*
- * /proc/vmstat counts failures of handle_mm_fault(), too, unless it has to be
- * called again. The vm_fault is that of its last call.
- */
-static const struct {
-	const char *event, *filter;
-} system_counters[SYSTEM_COUNTERS] = {
-	[ALL_MINOR] = { EXIT_EVENT, MINOR },
-	[ALL_MAJOR] = { EXIT_EVENT, MAJOR },
-	[ALL_NOREGS_MINOR] = { NOREGS_EVENT, MINOR },
-	[ALL_NOREGS_MAJOR] = { NOREGS_EVENT, MAJOR },
-	[ALL_FAILED] = { EXIT_EVENT, "outcome > 1 && vm_fault & 0x873 && !(vm_fault & 0x400)" },
-	[ALL_NOREGS_FAILED] = { NOREGS_EVENT, FAILED },
+/* The control: the test finds how many faults have no event */
+static void write_some_untraced(void)
+{
+	char *p = mem;
+
+	trace(false);
+	for (; p < mem + LEFT_OUT * page_size; p += page_size)
+		raise_write(p);
+	trace(true);
+	for (; p < mem + mem_size; p += page_size)
+		raise_write(p);
+}
+
+static const struct workload control = {
+	"control, some faults without an event", set_up_new, write_some_untraced,
+	{ { SOME, "MINOR", ANON } }
 };
-
-static int system_fd[SYSTEM_COUNTERS][MAX_CPUS];
-
-struct snapshot {
-	unsigned long long count[SYSTEM_COUNTERS];
-	unsigned long long minor, major, pgfault;
-};
-
-static void read_system_counters(unsigned long long *count)
-{
-	for (int i = 0; i < SYSTEM_COUNTERS; i++) {
-		count[i] = 0;
-		for (int cpu = 0; cpu < cpus(); cpu++)
-			count[i] += read_event(system_fd[i][cpu]);
-	}
-}
-
-/* Unlike get(), this does not fault for new memory */
-static char proc_text[1 << 16];
-
-static bool read_proc(const char *file)
-{
-	size_t size = 0;
-	ssize_t got;
-	int fd;
-
-	fd = open(file, O_RDONLY);
-	if (fd < 0)
-		return false;
-	while ((got = read(fd, proc_text + size, sizeof(proc_text) - 1 - size)) > 0)
-		size += got;
-	proc_text[size] = '\0';
-	close(fd);
-	return size;
-}
-
-/* All processes, and what they have inherited from those they waited for */
-static void read_all_of_proc(struct snapshot *s)
-{
-	unsigned long minor, cminor, major, cmajor;
-	char file[300], *at;
-	struct dirent *d;
-	DIR *dir;
-
-	s->minor = 0;
-	s->major = 0;
-	s->pgfault = 0;
-	dir = opendir("/proc");
-	while (dir && (d = readdir(dir))) {
-		if (d->d_name[0] < '1' || d->d_name[0] > '9')
-			continue;
-		snprintf(file, sizeof(file), "/proc/%s/stat", d->d_name);
-		at = read_proc(file) ? strrchr(proc_text, ')') : NULL;
-		if (!at || sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %lu %lu %lu %lu",
-				  &minor, &cminor, &major, &cmajor) != 4)
-			continue;
-		s->minor += minor + cminor;
-		s->major += major + cmajor;
-	}
-	if (dir)
-		closedir(dir);
-	at = read_proc("/proc/vmstat") ? strstr(proc_text, "\npgfault ") : NULL;
-	if (at)
-		s->pgfault = strtoull(at + strlen("\npgfault "), NULL, 10);
-}
-
-/* take - Read all, twice, until nothing has faulted meanwhile anywhere */
-static void take(struct snapshot *s)
-{
-	struct snapshot again;
-
-	for (int tries = 0; tries < 200; tries++) {
-		read_system_counters(s->count);
-		read_all_of_proc(s);
-		usleep(20000);
-		read_all_of_proc(&again);
-		read_system_counters(again.count);
-		if (!memcmp(s, &again, sizeof(again)))
-			return;
-	}
-	ksft_print_msg("something faults all the time\n");
-}
-
-static void test_system(const char *what, unsigned long long events, unsigned long long proc,
-			unsigned long long least)
-{
-	ksft_print_msg("%s: %llu by the events, %llu by /proc, at least %llu\n", what, events,
-		       proc, least);
-	ksft_test_result(events == proc && events >= least, "whole system, %s\n", what);
-}
-
-static void test_all_at_once(void)
-{
-	unsigned long long grown[SYSTEM_COUNTERS], all = 0;
-	pid_t children[nr_workloads];
-	struct snapshot s[2] = { };
-
-	for (int i = 0; i < SYSTEM_COUNTERS; i++)
-		for (int cpu = 0; cpu < cpus(); cpu++)
-			system_fd[i][cpu] = open_event(system_counters[i].event, 0,
-						       system_counters[i].filter, -1, cpu);
-	together = true;
-	/* The first time, this may fault itself */
-	take(&s[0]);
-	take(&s[0]);
-	shared->ready = 0;
-	for (size_t i = 0; i < nr_workloads; i++)
-		children[i] = start_workload(i);
-	for (int i = 0; i < 6000 && __atomic_load_n(&shared->ready, __ATOMIC_SEQ_CST) <
-	     (int)nr_workloads; i++)
-		usleep(10000);
-	__atomic_store_n(&shared->go, true, __ATOMIC_SEQ_CST);
-	for (size_t i = 0; i < nr_workloads; i++)
-		end_workload(i, children[i], "at once: ");
-	take(&s[1]);
-
-	for (int i = 0; i < SYSTEM_COUNTERS; i++) {
-		grown[i] = s[1].count[i] - s[0].count[i];
-		all += grown[i];
-	}
-	test_system("minor", grown[ALL_MINOR] + grown[ALL_NOREGS_MINOR],
-		    s[1].minor - s[0].minor, 50000);
-	test_system("major", grown[ALL_MAJOR] + grown[ALL_NOREGS_MAJOR],
-		    s[1].major - s[0].major, 50);
-	if (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
-		ksft_test_result_skip("whole system, pgfault: this kernel counts retries\n");
-	else
-		test_system("pgfault of /proc/vmstat", all, s[1].pgfault - s[0].pgfault, 50000);
-}
-
-/* The control: the test notices faults that the events miss, and how many */
-static void test_control(void)
-{
-	const size_t touch_1000 = 1;
-
-	left_out = LEFT_OUT;
-	ksft_test_result(passed(start_workload(touch_1000)),
-			 "control: %d faults that are not counted\n", LEFT_OUT);
-	left_out = 0;
-}
-
-/*
- * Environment
- */
-static pid_t owner;
-static unsigned long hugetlb_before;
-
-static void clean_up(void)
-{
-	/* Not when a child ends */
-	if (getpid() != owner)
-		return;
-	remove_swap(swap_file);
-	rmdir(pressed_group);
-	rmdir(reclaimed_group);
-	unmount_cgroup();
-	put("/proc/sys/vm", "nr_hugepages", "%lu", hugetlb_before);
-}
-
-/* A cgroup with little memory, and one whose memory is reclaimed */
-static void set_up_groups(void)
-{
-	if (!mount_cgroup()) {
-		no_group = "this kernel has no cgroup v2 for memory";
-		return;
-	}
-	must(make_group(pressed_group, sizeof(pressed_group), "pressed"), "cgroup");
-	must(make_group(reclaimed_group, sizeof(reclaimed_group), "reclaimed"), "cgroup");
-	must(put(pressed_group, "memory.max", "8M"), "memory.max");
-}
-
-/* The number in a file, or @none */
-static unsigned long number_of(const char *dir, const char *file, unsigned long none)
-{
-	char *text = get(dir, file);
-	unsigned long number = text ? strtoul(text, NULL, 10) : none;
-
-	free(text);
-	return number;
-}
-
-/* Huge pages for a mapping, for the copies of a child, and as many again */
-static void set_up_hugetlb_pool(void)
-{
-	unsigned long wanted;
-
-	hugetlb_before = number_of("/proc/sys/vm", "nr_hugepages", ULONG_MAX);
-	if (hugetlb_before == ULONG_MAX) {
-		no_hugetlb = "this kernel has no hugetlb";
-		return;
-	}
-	wanted = hugetlb_before + 3 * HUGETLB_PAGES;
-	put("/proc/sys/vm", "nr_hugepages", "%lu", wanted);
-	if (number_of("/proc/sys/vm", "nr_hugepages", 0) < wanted)
-		no_hugetlb = "there are not enough huge pages";
-}
-
-/* Find where the kernel begins, and an address of its text */
-static void find_kernel(void)
-{
-	kernel_text = kernel_symbol("_stext");
-	if (kernel_of_64_bit())
-		kernel_base = 1ULL << 63;
-	else
-		/* User space may have any address below */
-		kernel_base = kernel_text ?: 0xc0000000;
-	kernel_text = kernel_text ?: kernel_base;
-}
 
 int main(void)
 {
 	int error;
 
 	start_pagefaults("matrix");
-	if (cpus() > MAX_CPUS)
-		ksft_exit_skip("more than %d CPUs\n", MAX_CPUS);
-	shared = (struct shared *)must_map(MAP_SHARED | MAP_ANONYMOUS, -1, sizeof(*shared));
-	owner = getpid();
-	atexit(clean_up);
-	find_kernel();
-	numa_balancing = number_of("/proc/sys/kernel", "numa_balancing", 0);
+	atexit(remove_swap_file);
 	error = make_swap(swap_file, sizeof(swap_file), SWAP_SIZE);
-	if (error) {
+	if (error)
 		ksft_print_msg("swap file: %s\n", strerror(-error));
-		no_swap = "no swap file in $TMPDIR";
-	}
-	set_up_groups();
-	set_up_hugetlb_pool();
+	/* Threads and children of this process, too */
+	must(put(fault_instance, "options/event-fork", "1"), "event-fork");
+	must(put(fault_instance, "set_event_pid", "%d", getpid()), "set_event_pid");
+	trace(false);
+	must(put(fault_instance, "events/pagefault/enable", "1"), "enable");
+	/* What measure() uses must not fault while it runs */
+	if (mlockall(MCL_CURRENT))
+		ksft_exit_fail_msg("mlockall: %s\n", strerror(errno));
 
-	nr_workloads = nr_memory_workloads + nr_end_workloads;
-	ksft_set_plan(2 * nr_workloads + 4);
-	for (size_t i = 0; i < nr_workloads; i++)
-		end_workload(i, start_workload(i), "");
-	test_control();
-	test_all_at_once();
+	ksft_set_plan(ARRAY_SIZE(workloads) + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(workloads); i++)
+		test(&workloads[i], 0);
+	test(&control, LEFT_OUT);
 	ksft_finished();
 }
