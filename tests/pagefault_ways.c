@@ -97,11 +97,6 @@ static char *hugetlb_with_fork(void)
 	return p;
 }
 
-static char *at_null(void)
-{
-	return (char *)8;
-}
-
 static char *code(void)
 {
 	char *p = new_pages(page_size);
@@ -159,8 +154,6 @@ static const struct access {
 	{ "hugetlb", hugetlb, WRITE_IT, { "MINOR", WRITE | USER, HUGETLB, 0, 0, ANY } },
 	{ "hugetlb, copy-on-write", hugetlb_with_fork, WRITE_IT,
 	  { "MINOR", PROT | WRITE | USER, HUGETLB | COW, 0, 0, ANY } },
-	{ "SIGSEGV, no mapping at NULL", at_null, READ_IT,
-	  { "SIGNAL", USER, .signo = SIGSEGV, .code = SEGV_MAPERR } },
 	{ "SIGSEGV, jump to what is not executable", code, JUMP,
 	  { "SIGNAL", PROT | USER | INSTR, .signo = SIGSEGV, .code = SEGV_ACCERR } },
 	/* The signal always says PROT, the event what the CPU said */
@@ -336,46 +329,6 @@ static void test_moved(void)
 	close(s.fd);
 }
 
-/* A child is killed while it waits for its page */
-static void test_killed(void)
-{
-	const char *name = "a fatal signal comes first";
-	int exits = 0, good = 0, status;
-	char *p = new_pages(page_size);
-	struct pagefault r;
-	pid_t child;
-
-	trace_all_faults(p, 1);
-	child = must_fork();
-	if (!child) {
-		if (wait_for_pages(p, page_size) < 0)
-			_exit(KSFT_SKIP);
-		ualarm(HOLD_MS * 1000, 0);
-		raise_read(p);
-		_exit(1);
-	}
-	waitpid(child, &status, 0);
-	trace_end();
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP) {
-		skip(name, "this kernel has no userfaultfd");
-		return;
-	}
-	for_each_record(next_pagefault, &r, fault_instance, -1) {
-		if (strcmp(r.event, "exit"))
-			continue;
-		exits++;
-		if (!strcmp(r.outcome, "INTERRUPTED") && !r.signo && !r.si_code &&
-		    (r.flags == (ANON | RETRIED_VMA) || r.flags == (ANON | RETRIED_MMAP)) &&
-		    (r.vm_fault & VM_FAULT_RETRY) && r.duration >= HOLD_MS / 2 * 1000000ULL)
-			good++;
-		else
-			ksft_print_msg("%s, %d, flags 0x%x, vm_fault 0x%x, %llu ns\n", r.outcome,
-				       r.signo, r.flags, r.vm_fault, r.duration);
-	}
-	ksft_print_msg("%d exits, %d good, status 0x%x\n", exits, good, status);
-	result(exits == 1 && good == 1 && WIFSIGNALED(status), name);
-}
-
 /* Reading a byte there calls handle_mm_fault() without registers */
 static void test_own_memory(void)
 {
@@ -518,7 +471,7 @@ int main(int argc, char **argv)
 		ksft_finished();
 	}
 
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 6);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 5);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
 	if (old_hugepages)
@@ -527,7 +480,6 @@ int main(int argc, char **argv)
 		test_vsyscall(&vsyscalls[i]);
 	test_oom();
 	test_moved();
-	test_killed();
 	test_own_memory();
 	test_raised(&raised[0]);
 	test_raised(&raised[1]);
