@@ -69,8 +69,9 @@ EOF
 
 # The blocks of the document, as a user would paste them
 recipes() {
-	mkdir -p "$logs/recipes.sh" && build_raise "$logs/raise" &&
-	compare extract "$logs/recipes.sh" "$top/Documentation/pagefault/events-pagefault.rst" &&
+	rm -rf "$logs/recipes.sh" && mkdir "$logs/recipes.sh" && build_raise "$logs/raise" &&
+	compare extract "$logs/recipes.sh" "$top/Documentation/pagefault/events-pagefault.rst" \
+		>"$logs/recipes.names" &&
 	guest guest "$logs/recipes" -d 64 <<EOF || return 1
 $top/scripts/guest/recipes $logs/recipes.sh /job $logs/raise each 300 /disk/cold
 EOF
@@ -164,9 +165,7 @@ unset TIMEOUT
 group='the guest runs the recipes of the documentation'
 have 'trace-cmd perf' "$group" || exit 0
 check "$group" recipes
-names='all histogram slowest major-perf cow signals'
-for name in $names; do
+[ -f "$logs/recipes.names" ] || exit 0
+while read -r name; do
 	check "recipe: $name" compare recipe "$logs/recipes" "$name"
-done
-# shellcheck disable=SC2086 # a list
-check 'recipe: none without a check' compare no_other_recipes "$logs/recipes.sh" $names
+done <"$logs/recipes.names"
