@@ -9,14 +9,15 @@
  * counters of perf.
  */
 #define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "lib.h"
@@ -290,14 +291,18 @@ static const char *set_up_shmem(void)
 	return swap_out();
 }
 
-/* The memory of this process, by get_user_pages() */
+/*
+ * The memory of this process, by get_user_pages(). It does not allow a retry here, so a
+ * page from the disk is major by VM_FAULT_MAJOR, and not by FAULT_FLAG_TRIED.
+ */
 static void read_by_gup(void)
 {
 	static char copy[PAGES << 12];
-	struct iovec local = { copy, mem_size }, remote = { mem, mem_size };
+	int fd = open("/proc/self/mem", O_RDONLY);
 
-	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)mem_size)
-		ksft_exit_fail_msg("process_vm_readv: %s\n", strerror(errno));
+	if (pread(fd, copy, mem_size, (unsigned long)mem) != (ssize_t)mem_size)
+		ksft_exit_fail_msg("/proc/self/mem: %s\n", strerror(errno));
+	close(fd);
 }
 
 /*
@@ -360,7 +365,8 @@ static const struct workload workloads[] = {
 	{ "swap", set_up_swap, write_all,
 	  { { ONE_EACH }, { ONE_EACH, NULL, ANON, SWAPIN }, { SOME, "MAJOR", ANON, SWAPIN } } },
 	{ "swap, without registers", set_up_swap, read_by_gup,
-	  { { NONE }, { SOME_EACH, NULL, ANON, SWAPIN, .noregs = true } } },
+	  { { NONE }, { SOME_EACH, NULL, ANON, SWAPIN, .noregs = true },
+	    { SOME, "MAJOR", ANON, SWAPIN, .noregs = true } } },
 	/* One thread maps the page. Others wait for the same page in swap, and find it mapped */
 	{ "threads that swap in the same pages", set_up_swap, run_threads,
 	  { { SOME_EACH, NULL, ANON, SWAPIN }, { SOME, "MAJOR", ANON, SWAPIN },
