@@ -2,16 +2,13 @@
 # The commands, each one a script of scripts/; "make help" says what they do.
 
 # What a user gives on the command line reaches the scripts as it was typed
-override BASE_RESULT := $(value BASE_RESULT)
 override CMD := $(value CMD)
 override CONFIG := $(value CONFIG)
 override KERNEL_TREE := $(value KERNEL_TREE)
 override LOCALMODCONFIG := $(value LOCALMODCONFIG)
 override ONLY := $(value ONLY)
-override RESULT := $(value RESULT)
 export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
 export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST LOADS
-export BASE_RESULT FORCE MS_EACH RESULT SEED UNPATCHED
 
 MAKEFLAGS += --no-print-directory
 
@@ -35,11 +32,7 @@ help:		## this list
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
-	@echo "  ROUNDS=N, TRAPS=N     bench: rounds of each measurement, traps in a round"
-	@echo "  ROUNDS=N, MS_EACH=N   bench-hardware: rounds (15), ms of each measurement (500); SEED=N repeats one"
-	@echo "  FORCE=1               bench-hardware: measure although something is missing, but not without root, tracefs or events"
-	@echo "  UNPATCHED=1           bench-hardware: measure the unpatched kernel, as the baseline"
-	@echo "  BASE_RESULT=FILE      bench-hardware: compare with that; RESULT=FILE makes its report again"
+	@echo "  ROUNDS=N, TRAPS=N     bench, bench-hardware: rounds of each measurement, traps in a round"
 	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FUZZ_SECONDS=N        fuzz: duration (300), FUZZ_SEED=N repeats a run, FUZZ_KERNEL=NAME (kasan)"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
@@ -79,10 +72,10 @@ check-all:	## all tests; this takes hours
 check-%:
 	@scripts/check/run $*
 
-bench:		## measure what the events cost, beside other tools, and write bench/BASE/
+bench:		## measure what the events cost, beside other tools, and write build/bench/BASE/
 	@scripts/bench/run
 
-bench-hardware:	## measure the same on this machine, which runs a kernel of make deb
+bench-hardware:	## measure time on this machine, with the kernel that runs, and print a table
 	@scripts/bench/hardware
 
 series:		## make patches/BASE and patches/lttng-modules from the sources
@@ -102,7 +95,7 @@ send-dry:	## write the mails of each series into build/send, and send nothing
 	@scripts/deps send
 	@scripts/series/send-dry $(BASE)
 
-clean:		## remove builds and logs; keep what make tree, send-dry and bench-hardware made
+clean:		## remove builds and logs; keep what make tree and send-dry made
 	@scripts/clean
 
 distclean:	## remove all of build/; the cache, which clones share, stays

@@ -1,47 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * load_bpf WAY: run the programs of programs.bpf.c whose names begin with WAY, until SIGINT, and
- * print what they have counted. Fails if that is nothing.
- */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <bpf/bpf.h>
+/* load_bpf OBJECT COMMAND...: run COMMAND while the BPF programs of OBJECT are attached */
 #include <bpf/libbpf.h>
-
-#include "programs.skel.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
-	int signal, cpus = libbpf_num_possible_cpus();
-	unsigned long long *counts, total = 0;
 	struct bpf_program *program;
-	struct programs_bpf *bpf;
-	sigset_t interrupt;
+	struct bpf_object *object;
+	int status;
+	pid_t pid;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, NULL);
-
-	bpf = argc == 2 && cpus > 0 ? programs_bpf__open() : NULL;
-	if (!bpf)
+	if (argc < 3)
 		return 2;
-	bpf_object__for_each_program(program, bpf->obj)
-		bpf_program__set_autoload(program, !strncmp(bpf_program__name(program), argv[1],
-							    strlen(argv[1])));
-	if (programs_bpf__load(bpf) || programs_bpf__attach(bpf))
+	object = bpf_object__open_file(argv[1], NULL);
+	if (!object || bpf_object__load(object))
 		return 1;
-	sigwait(&interrupt, &signal);
-	programs_bpf__detach(bpf);
-
-	counts = calloc(cpus, sizeof(*counts));
-	for (unsigned int key = 0; counts && key < bpf_map__max_entries(bpf->maps.counts); key++) {
-		if (bpf_map_lookup_elem(bpf_map__fd(bpf->maps.counts), &key, counts))
+	bpf_object__for_each_program(program, object)
+		if (!bpf_program__attach(program))
 			return 1;
-		for (int cpu = 0; cpu < cpus; cpu++)
-			total += counts[cpu];
+	pid = fork();
+	if (!pid) {
+		execvp(argv[2], argv + 2);
+		_exit(127);
 	}
-	printf("counted: %llu\n", total);
-	return !total;
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BPF programs for make bench that count page faults: how many there were, or how many took how
- * long, by outcome. load_bpf.c loads those whose names begin with the name of a way.
+ * BPF programs for make bench: how many page faults took how long, by outcome. With TP_BTF by
+ * pagefault_exit, else by the entry and exit of handle_mm_fault().
  */
 #include <linux/bpf.h>
-#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -13,14 +12,6 @@
 #define OUTCOMES		16
 #define BUCKETS			64
 
-/* include/linux/mm_types.h: enum vm_fault_reason */
-#define VM_FAULT_MAJOR		0x4
-#define VM_FAULT_RETRY		0x400
-#define VM_FAULT_ERROR		0x873
-
-/* As those of include/trace/events/pagefault.h */
-enum outcome { MINOR, MAJOR, RETRY, FAILED };
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, OUTCOMES * BUCKETS);
@@ -28,33 +19,10 @@ struct {
 	__type(value, __u64);
 } counts SEC(".maps");
 
-/* When the task's call began: in the storage of the task, or in a hash, as bcc and bpftrace do */
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u64);
-} begun SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 10240);
-	__type(key, __u32);
-	__type(value, __u64);
-} begun_of_thread SEC(".maps");
-
-static __always_inline int count(__u32 key)
-{
-	__u64 *n = bpf_map_lookup_elem(&counts, &key);
-
-	if (n)
-		(*n)++;
-	return 0;
-}
-
 static __always_inline int count_duration(__u32 outcome, __u64 ns)
 {
-	__u32 log = 0;
+	__u32 log = 0, key;
+	__u64 *n;
 
 #pragma unroll
 	for (int shift = BUCKETS / 2; shift; shift /= 2) {
@@ -63,20 +31,34 @@ static __always_inline int count_duration(__u32 outcome, __u64 ns)
 			ns >>= shift;
 		}
 	}
-	return count(outcome * BUCKETS + log);
+	key = outcome * BUCKETS + log;
+	n = bpf_map_lookup_elem(&counts, &key);
+	if (n)
+		(*n)++;
+	return 0;
 }
 
-SEC("fentry/handle_mm_fault")
-int BPF_PROG(fentry_count)
+#ifdef TP_BTF
+SEC("tp_btf/pagefault_exit")
+int BPF_PROG(tp_btf_hist, const struct pagefault *pf)
 {
-	return count(0);
+	return count_duration(pf->outcome, pf->duration);
 }
+#else
+/* include/linux/mm_types.h: enum vm_fault_reason */
+#define VM_FAULT_MAJOR		0x4
+#define VM_FAULT_RETRY		0x400
+#define VM_FAULT_ERROR		0x873
 
-SEC("fexit/handle_mm_fault")
-int BPF_PROG(fexit_count)
-{
-	return count(0);
-}
+enum outcome { MINOR, MAJOR, RETRY, FAILED };
+
+/* When the task's call began */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} begun SEC(".maps");
 
 SEC("fentry/handle_mm_fault")
 int BPF_PROG(fexit_hist_begin)
@@ -89,12 +71,6 @@ int BPF_PROG(fexit_hist_begin)
 	return 0;
 }
 
-static __always_inline int count_call(__u32 ret, __u64 ns)
-{
-	return count_duration(ret & VM_FAULT_RETRY ? RETRY : ret & VM_FAULT_ERROR ? FAILED :
-			      ret & VM_FAULT_MAJOR ? MAJOR : MINOR, ns);
-}
-
 SEC("fexit/handle_mm_fault")
 int BPF_PROG(fexit_hist, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
 	     struct pt_regs *regs, unsigned int ret)
@@ -102,57 +78,12 @@ int BPF_PROG(fexit_hist, struct vm_area_struct *vma, unsigned long address, unsi
 	__u64 now = bpf_ktime_get_ns();
 	__u64 *begin = bpf_task_storage_get(&begun, bpf_get_current_task_btf(), NULL, 0);
 
-	return begin ? count_call(ret, now - *begin) : 0;
-}
-
-SEC("fentry/handle_mm_fault")
-int BPF_PROG(fexit_hash_begin)
-{
-	__u32 thread = bpf_get_current_pid_tgid();
-	__u64 begin = bpf_ktime_get_ns();
-
-	bpf_map_update_elem(&begun_of_thread, &thread, &begin, BPF_ANY);
-	return 0;
-}
-
-SEC("fexit/handle_mm_fault")
-int BPF_PROG(fexit_hash, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
-	     struct pt_regs *regs, unsigned int ret)
-{
-	__u32 thread = bpf_get_current_pid_tgid();
-	__u64 now = bpf_ktime_get_ns();
-	__u64 *begin = bpf_map_lookup_elem(&begun_of_thread, &thread);
-
 	if (!begin)
 		return 0;
-	count_call(ret, now - *begin);
-	bpf_map_delete_elem(&begun_of_thread, &thread);
-	return 0;
+	return count_duration(ret & VM_FAULT_RETRY ? RETRY : ret & VM_FAULT_ERROR ? FAILED :
+			      ret & VM_FAULT_MAJOR ? MAJOR : MINOR, now - *begin);
 }
-
-SEC("tp_btf/pagefault_exit")
-int BPF_PROG(tp_btf_count)
-{
-	return count(0);
-}
-
-SEC("tp_btf/pagefault_exit")
-int BPF_PROG(tp_btf_hist, const struct pagefault *pf)
-{
-	return count_duration(pf->outcome, pf->duration);
-}
-
-SEC("raw_tp/pagefault_exit")
-int BPF_PROG(raw_tp_count)
-{
-	return count(0);
-}
-
-SEC("raw_tp/pagefault_exit")
-int BPF_PROG(raw_tp_hist, const struct pagefault *pf)
-{
-	return count_duration(BPF_CORE_READ(pf, outcome), BPF_CORE_READ(pf, duration));
-}
+#endif
 
 /* For bpf_task_storage_get() */
 char LICENSE[] SEC("license") = "GPL";

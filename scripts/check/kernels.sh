@@ -37,12 +37,6 @@ no_warning() {	# NAME
 		grep -vE "override: .* changes choice state${own:+|$own}"
 }
 
-# code_of_series: the checksum of the code that make bench measures: its kernels have no RV
-code_of_series() {
-	echo "$(plain_git -C "$src" ls-tree -r HEAD arch include kernel mm | grep -v 'kernel/trace/rv/' |
-		cksum | cut -d ' ' -f 1), a checksum of its arch, include, kernel and mm"
-}
-
 # The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it;
 # then our own
 build_kselftest() (

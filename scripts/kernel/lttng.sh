@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run and scripts/bench/run
+# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # How lttng-modules with patches/lttng-modules are built, in build/BASE/lttng/. Sourced after
 # scripts/check/kernels.sh.
 

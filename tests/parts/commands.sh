@@ -159,10 +159,10 @@ cleaned() (
 	sources_copy "$logs/linux-clean" && cd "$logs/linux-clean" && mkdir -p build/tree-1/merge-1 &&
 	fails 'merge-1 is where you solve the conflicts' scripts/clean &&
 	fails 'merge-1 is where you solve the conflicts' scripts/clean all && rmdir build/tree-1/merge-1 &&
-	mkdir -p build/send/trap build/bench-hardware/work build/runs/1 "build/$base/tree" "build/$base/guest" &&
-	scripts/clean && same "$(printf 'build/%s\n' bench-hardware "$base" "$base/tree" lock send)" \
-		"$(find build -mindepth 1 -maxdepth 2 ! -path 'build/send/*' ! -name work | sort)" &&
-	ls -d build/send/trap build/bench-hardware/work && scripts/clean all && same build/lock "$(find build -mindepth 1)"
+	mkdir -p build/send/trap build/runs/1 "build/$base/tree" "build/$base/guest" &&
+	scripts/clean && same "$(printf 'build/%s\n' "$base" "$base/tree" lock send)" \
+		"$(find build -mindepth 1 -maxdepth 2 ! -path 'build/send/*' | sort)" &&
+	ls -d build/send/trap && scripts/clean all && same build/lock "$(find build -mindepth 1)"
 )
 
 # send_dry COPY [VARIABLE=VALUE...]: make send-dry there, as somebody

@@ -118,21 +118,10 @@ readme_names_all() {
 	pattern=$(sed -n 's|^    git am .*/patches/linux-7[.]3/\([^ ]*\).*|\1|p' "$top/README.md")
 	same "$(patches_of all)" "$(cd "$patches" && bash -c "printf '%s\\n' $pattern")"
 }
-bench_as_made() (
-	cd "$top/bench" &&
-	for of_base in linux-*; do
-		cd "$top/bench/$of_base" && sha256sum -c sums &&
-		same "$(find . -type f ! -name sums | sort)" "$(sed -n 's/^[0-9a-f]* [ *]//p' sums | sort)" ||
-			exit 1
-	done
-)
-bench_of_series() {
-	same "$(sed -n 's/^fact\tseries\t//p' "$top/bench/$base/results.tsv")" "$(code_of_series)" ||
-		{ echo "the series has changed since: make bench BASE=$base"; return 1; }
-}
 figures_of_bench() {
 	local figure
-	"$top/scripts/series/quote-results" --quote | diff "$top/README.md" - || return 1
+	"$top/scripts/series/quote-results" <"$top/README.md" >"$logs/README.md" &&
+	diff "$top/README.md" "$logs/README.md" || return 1
 	for figure in PAGEFAULT_OFF PAGEFAULT_EXIT KPROBE_PAIR; do
 		if ! grep -qF -e "<!--=$figure-->" "$top/README.md" ||
 		   ! cat "$series_dir"/*/cover | grep -qF "@$figure@"; then
@@ -155,20 +144,12 @@ if selected "$name"; then
 	esac
 	echo "$added" | sed 's/^/# /'
 fi
-check 'bench/ is as "make bench" left it' bench_as_made
 if [ "$source_version" = "$base_version" ]; then
 	! have patch 'each patch applies without fuzz and offset' ||
 		check 'each patch applies without fuzz and offset' no_fuzz
-	name='bench/ is of this series'
-	if [ -d "$top/bench/$base" ]; then
-		check "$name" bench_of_series
-	elif selected "$name"; then
-		skip "$name" "there is no bench/$base: make bench BASE=$base"
-	fi
 else
-	for test in 'each patch applies without fuzz and offset' 'bench/ is of this series'; do
-		skip "$test" "that is of $base_version, and this source is $source_version"
-	done
+	skip 'each patch applies without fuzz and offset' \
+		"that is of $base_version, and this source is $source_version"
 fi
 check 'README.md and the cover letters quote what was measured' figures_of_bench
 name='edits in a tree come back into the sources'
