@@ -125,7 +125,7 @@ results_of() {
 		job=$logs/$1-$(echo "$2" | tr ' ' -)
 		# So that the guest ends at once; but this program oopses without a defect, too
 		[ "$2" = trap_oops ] || words=oops=panic
-		TIMEOUT=${asked:-90} run_with "$2" "$job" "$words" "$1"
+		TIMEOUT=${asked:-45} run_with "$2" "$job" "$words" "$1"
 		return
 	fi
 	job=$logs/$(echo "$2" | tr ' ' -)
