@@ -149,6 +149,8 @@ static void mount_all(int host)
 	mnt("devpts", "/new/dev/pts", "devpts", 0, "ptmxmode=0666,gid=5,mode=620");
 	mnt("tmpfs", "/new/dev/shm", "tmpfs", 0, "mode=1777");
 	mnt("tmpfs", "/new/run", "tmpfs", 0, "mode=755");
+	if (!access("/new/sys/fs/cgroup", F_OK))
+		mnt("cgroup2", "/new/sys/fs/cgroup", "cgroup2", 0, NULL);
 	mnt("tracefs", "/new/sys/kernel/tracing", "tracefs", 0, NULL);
 	mnt("debugfs", "/new/sys/kernel/debug", "debugfs", 0, NULL);
 	mnt("job", "/new/job", "9p", 0, P9 ",cache=none");
