@@ -8,7 +8,7 @@ override KERNEL_TREE := $(value KERNEL_TREE)
 override LOCALMODCONFIG := $(value LOCALMODCONFIG)
 override ONLY := $(value ONLY)
 export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
-export SECONDS_EACH STRESS_KERNEL FUZZ_SECONDS FUZZ_SEED FUZZ_KERNEL FIRST LAST LOADS
+export STRESS_SECONDS STRESS_SEED STRESS_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
 
@@ -33,8 +33,7 @@ help:		## this list
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
 	@echo "  ROUNDS=N, TRAPS=N     bench, bench-hardware: rounds of each measurement, traps in a round"
-	@echo "  SECONDS_EACH=N        stress: seconds of each scenario (60), STRESS_KERNEL=NAME on that kernel alone"
-	@echo "  FUZZ_SECONDS=N        fuzz: duration (300), FUZZ_SEED=N repeats a run, FUZZ_KERNEL=NAME (kasan)"
+	@echo "  STRESS_SECONDS=N      stress: duration (120), STRESS_SEED=N repeats a run, STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
 	@echo "  LOADS=N               sample: how often the module is loaded (1000)"
 	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
