@@ -92,6 +92,7 @@ static enum round this_round;
 static int ncpus, file = -1;
 static bool broken, have[NEEDS];
 static char *window;
+static __u64 in_tracer;	/* an address */
 
 /* Random numbers, by splitmix64: the state counts, and is mixed for each number */
 static unsigned long long mix(unsigned long long x)
@@ -251,7 +252,7 @@ static int raise_access(struct actor *me)
 /* A #DB in the tracer */
 static int break_in_tracer(struct actor *me)
 {
-	int fd = breakpoint(kernel_symbol("trace_event_buffer_lock_reserve"), true);
+	int fd = breakpoint(in_tracer, true);
 
 	note(me, "#UD with a breakpoint in the tracer");
 	if (fd < 0)
@@ -523,15 +524,15 @@ static void act(struct actor *me)
 		me->doing = &table[at];
 		if (!have[table[at].needs] || (table[at].alone && !first))
 			continue;
-		times = raises ? 1 + draw(me, 16) : 1;
+		times = raises ? 1 + draw(me, 4) : 1;
 		while (times--) {
 			if (table[at].run(me))
 				count(shared->refused[!raises][at]);
 			else
 				count(shared->done[!raises][at]);
 		}
-		/* An emulator of one thread changes the CPU when one idles */
-		usleep(100);
+		/* An emulator of one thread changes the CPU when one idles: raisers leave time */
+		usleep(raises ? 10000 : 100);
 	}
 	_exit(0);
 }
@@ -631,7 +632,6 @@ static void hang(void)
 	for (int i = 0; i < ACTORS; i++)
 		ksft_print_msg("%d: %s, %s\n", i, shared->actors[i].doing->name,
 			       shared->actors[i].last);
-	/* A clean-up would hang as well */
 	printf("Bail out! an actor hangs\n");
 	_exit(KSFT_FAIL);
 }
@@ -793,9 +793,6 @@ static bool memory_stays(const long *memory, long allowed)
 	return first <= allowed || second <= allowed;
 }
 
-/*
- * The program
- */
 static bool took_place(void)
 {
 	bool good = true;
@@ -868,6 +865,7 @@ static void set_up(void)
 	if (low == MAP_FAILED || shared == MAP_FAILED)
 		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
 	window = (char *)(((uintptr_t)low + WINDOW - 1) & -WINDOW);
+	in_tracer = kernel_symbol("trace_event_buffer_lock_reserve");
 	readme = get(TRACING, "README");
 	have[NOTHING] = true;
 	have[MODULE] = !access(PROBE_FILE, W_OK);
