@@ -134,18 +134,13 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
  */
 int command_start(struct sources *s, char **words)
 {
-	int followed = bpf_map__fd(s->bpf->maps.followed);
-	unsigned int self = syscall(SYS_gettid), none = 0;
 	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART }, sighup;
 
 	sigaction(SIGHUP, NULL, &sighup);
 	/* A terminal sends these to the command as well */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
-	if (bpf_map_update_elem(followed, &self, &none, BPF_ANY)) {
-		fprintf(stderr, "trapstat: %s\n", strerror(errno));
-		return -1;
-	}
+	s->bpf->bss->spawner = syscall(SYS_gettid);
 	began = now_ns();
 	child = fork();
 	if (!child) {
@@ -159,7 +154,7 @@ int command_start(struct sources *s, char **words)
 		fprintf(stderr, "trapstat: %s: %s\n", words[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
-	bpf_map_delete_elem(followed, &self);
+	s->bpf->bss->spawner = 0;
 	sigaction(SIGTERM, &action, NULL);
 	if (sighup.sa_handler != SIG_IGN)
 		sigaction(SIGHUP, &action, NULL);
@@ -237,7 +232,7 @@ int view_command(struct sources *s, const struct options *o)
 			if (!s->find_vma)
 				note_maps(child);
 			/* The mappings of a slow fault are looked up while the process is there */
-			if (age - last >= 0.02) {
+			if (age - last >= 0.05) {
 				last = age;
 				failed = counts_read(&c, s);
 			}

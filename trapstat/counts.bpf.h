@@ -18,6 +18,7 @@
 const __volatile__ struct config config;	/* set before the programs are loaded */
 unsigned int generation;		/* which of slowest_faults is in use */
 unsigned int nothing;			/* 0 */
+unsigned int spawner;			/* the thread of trapstat that forks the command, or 0 */
 bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
 
 struct fault {
@@ -28,36 +29,24 @@ struct fault {
 
 /* A task's call of handle_mm_fault(): in progress, or to be tried again, or past */
 struct call {
-	__u64 start, ns, address, ip, ino;
+	__u64 start, ns, address, ip, ino, stack;
 	__u32 dev, flags, fault_flags;
 	__u8 no_regs, retried;
 };
 
+/* By CPU. A call of bpf() to read a map may keep a program from running; a mapping does not. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, ROWS * 2);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct trap_sum);
-} traps SEC(".maps");
+	__type(value, struct cpu_counts);
+} counts SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SIGNALS * CODES);
-	__type(key, __u32);
-	__type(value, __u64);
-} signals SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LOST_CALLS);
-	__type(key, __u32);
-	__type(value, __u64);
-} losses SEC(".maps");
-
-/* A trap that has begun, by task (or CPU, where it is idle), vector and mode */
+/* A trap that has begun, by the place of its registers: the next one there takes its place */
 struct begin {
 	__u64 start, ip;
-	__u32 row;
+	__u32 row, vector;
 };
 
 struct {
@@ -67,19 +56,20 @@ struct {
 	__type(value, struct begin);
 } begun SEC(".maps");
 
+/* By the address of the task, which no other task has until sched_process_free fires for it */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct call);
 } calls SEC(".maps");
 
-/* Tasks to follow: 1 to count them, 0 to count their children alone */
+/* The tasks to follow, by their address */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
-	__type(key, __u32);
-	__type(value, __u32);
+	__type(key, __u64);
+	__type(value, __u8);
 } followed SEC(".maps");
 
 struct {
@@ -115,8 +105,10 @@ struct {
 	__array(values, struct fault_map);
 } faults SEC(".maps") = { .values = { &faults_0 } };
 
+/* Two for each CPU */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 2);
 	__type(key, __u32);
 	__type(value, struct slowest);
@@ -132,31 +124,58 @@ static const struct fault_sum new_sum = {};
 static const struct file_path new_path = {};
 static const struct call new_call = {};
 
-static __always_inline void lose(__u32 what)
+static __always_inline struct cpu_counts *counts_here(void)
 {
-	__u64 *n = bpf_map_lookup_elem(&losses, &what);
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	if (n)
-		__sync_fetch_and_add(n, 1);
+	return bpf_map_lookup_elem(&counts, &cpu);
+}
+
+static __always_inline void lose(enum lost what)
+{
+	struct cpu_counts *here = counts_here();
+
+	if (here)
+		__sync_fetch_and_add(&here->lost[what], 1);
+}
+
+static __always_inline void fail(enum failure what)
+{
+	struct cpu_counts *here = counts_here();
+
+	if (here)
+		__sync_fetch_and_add(&here->failed[what], 1);
+}
+
+/* Of the current task, as our PID namespace has them; 0 if the task is not in there */
+static __always_inline __u64 pid_tgid(void)
+{
+	struct bpf_pidns_info info;
+
+	if (!config.ns_ino)
+		return bpf_get_current_pid_tgid();
+	if (bpf_get_ns_current_pid_tgid(config.ns_dev, config.ns_ino, &info, sizeof(info)))
+		return 0;
+	return (__u64)info.tgid << 32 | info.pid;
 }
 
 static __always_inline bool is_wanted(void)
 {
 	char comm[COMM];
-	__u32 *follow, tid;
+	__u64 task;
 
-	if (config.pid && bpf_get_current_pid_tgid() >> 32 != config.pid)
+	if (config.pid && pid_tgid() >> 32 != config.pid)
 		return false;
 	if (config.cgroup && bpf_current_task_under_cgroup(&cgroups, 0) != 1)
 		return false;
 	if (config.follow) {
-		tid = bpf_get_current_pid_tgid();
-		follow = bpf_map_lookup_elem(&followed, &tid);
-		if (!follow || !*follow)
+		task = bpf_get_current_task();
+		if (!bpf_map_lookup_elem(&followed, &task))
 			return false;
 	}
 	if (config.comm[0]) {
-		bpf_get_current_comm(comm, sizeof(comm));
+		if (bpf_get_current_comm(comm, sizeof(comm)))
+			fail(FAILED_NAME);
 		for (int i = 0; i < COMM; i++) {
 			if (comm[i] != config.comm[i])
 				return false;
@@ -182,14 +201,13 @@ static __always_inline bool is_wanted_trap(__u32 row, __u32 mode)
 
 static __always_inline void count_trap(__u32 row, __u32 mode, __u64 count, __u64 ns)
 {
-	__u32 key = row * 2 + mode;
+	struct cpu_counts *here = counts_here();
 	struct trap_sum *sum;
 
-	if (!config.traps || row >= ROWS || mode > MODE_USER || !is_wanted_trap(row, mode))
+	if (!here || !config.traps || row >= ROWS || mode > MODE_USER ||
+	    !is_wanted_trap(row, mode))
 		return;
-	sum = bpf_map_lookup_elem(&traps, &key);
-	if (!sum)
-		return;
+	sum = &here->trap[row][mode];
 	/* A program of another task may come in between */
 	if (count)
 		__sync_fetch_and_add(&sum->count, count);
@@ -230,8 +248,10 @@ static __always_inline struct file_key note_file(const struct file *file)
 	path = bpf_map_lookup_elem(&files, &key);
 	if (path && path->generation == generation)
 		return key;
-	if (bpf_map_update_elem(&files, &key, &new_path, BPF_ANY))
+	if (bpf_map_update_elem(&files, &key, &new_path, BPF_ANY)) {
+		fail(FAILED_FILE);
 		return key;
+	}
 	path = bpf_map_lookup_elem(&files, &key);
 	if (!path)
 		return key;
@@ -292,15 +312,20 @@ static __noinline int find_place(struct place *place, __u64 address)
 {
 	struct to_find to_find = { .address = address };
 
-	if (config.find_vma)
-		bpf_find_vma(bpf_get_current_task_btf(), address, found, &to_find, 0);
+	long error;
+
+	if (config.find_vma && address) {
+		error = bpf_find_vma(bpf_get_current_task_btf(), address, found, &to_find, 0);
+		if (error && error != -ENOENT)
+			fail(FAILED_VMA);
+	}
 	*place = to_find.place;
 	return 0;
 }
 
 static __noinline int fill_event(struct event *event, const struct fault *f)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = pid_tgid();
 
 	event->end = f->end ? f->end : bpf_ktime_get_ns();
 	event->ns = f->ns;
@@ -314,16 +339,21 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	event->flags = f->flags;
 	event->signal = f->signal;
 	event->si_code = f->si_code;
-	bpf_get_current_comm(event->comm, COMM);
-	/* The memory of another process has no place here. 0 is nowhere. */
-	find_place(&event->place, f->row == ROW_PF && f->mode != MODE_NONE ? f->address : 0);
+	if (bpf_get_current_comm(event->comm, COMM))
+		fail(FAILED_NAME);
+	/*
+	 * With interrupts disabled, bpf_find_vma() runs once: the instruction matters more, and
+	 * locate_event() may find the other one. The memory of another process has no place
+	 * here. 0 is nowhere.
+	 */
 	find_place(&event->code, f->mode == MODE_USER ? f->ip : 0);
+	find_place(&event->place, f->row == ROW_PF && f->mode != MODE_NONE ? f->address : 0);
 	return 0;
 }
 
 static __always_inline void keep_slowest(const struct fault *f)
 {
-	__u32 key = generation & 1, least = 0;
+	__u32 key = bpf_get_smp_processor_id() * 2 + (generation & 1), least = 0;
 	struct slowest *s = bpf_map_lookup_elem(&slowest_faults, &key);
 	__u64 ns;
 
@@ -395,10 +425,10 @@ static __noinline struct fault_sum *sum_of(const struct fault *f)
 	case BY_NOTHING:
 		break;
 	case BY_PROCESS:
-		key.id = bpf_get_current_pid_tgid() >> 32;
+		key.id = pid_tgid() >> 32;
 		break;
 	case BY_THREAD:
-		key.id = (__u32)bpf_get_current_pid_tgid();
+		key.id = (__u32)pid_tgid();
 		break;
 	case BY_CGROUP:
 		key.id = bpf_get_current_cgroup_id();
@@ -508,15 +538,6 @@ static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __
 			bpf_probe_read_user(code, 3, (void *)ip);	/* the page may end */
 	}
 	return row_of_trap(vector, mode, error_code, flags, code);
-}
-
-static __always_inline __u64 trap_key(__u32 vector, __u32 mode)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-
-	if (!tid)
-		tid = 1U << 31 | bpf_get_smp_processor_id();
-	return (__u64)tid << 32 | vector << 1 | mode;
 }
 
 #endif

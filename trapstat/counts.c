@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Reads what the BPF programs have counted */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
@@ -36,42 +37,34 @@ double counts_age(const struct counts *c)
 /* As many rows of faults as there may be, with 0.7 KB each */
 enum { MOST_ROWS = 1 << 17 };
 
-/* Add what a number of the kernel has grown by since the reading before */
-static void grown(unsigned long long *sum, unsigned long long *before, unsigned long long now)
+/* The sum over all CPUs of each of the numbers at an offset in struct cpu_counts */
+static void read_numbers(const struct sources *s, size_t offset, unsigned int n,
+			 unsigned long long *number, unsigned long long *before)
 {
-	*sum += now - *before;
-	*before = now;
-}
+	unsigned long long now;
 
-static void read_traps(struct counts *c, int map)
-{
-	struct trap_sum now[c->cpus], *sum, *before;
-
-	for (unsigned int key = 0; key < ROWS * 2; key++) {
-		sum = c->trap + key * c->cpus;
-		before = c->trap_before + key * c->cpus;
-		if (bpf_map_lookup_elem(map, &key, now))
-			continue;
-		for (int cpu = 0; cpu < c->cpus; cpu++) {
-			grown(&sum[cpu].count, &before[cpu].count, now[cpu].count);
-			grown(&sum[cpu].ns, &before[cpu].ns, now[cpu].ns);
-		}
+	for (unsigned int i = 0; i < n; i++) {
+		now = 0;
+		for (int cpu = 0; cpu < s->cpus; cpu++)
+			now += ((unsigned long long *)((char *)&s->count[cpu] + offset))[i];
+		number[i] += now - before[i];
+		before[i] = now;
 	}
 }
 
-/* The sum over all CPUs of each element of an array of numbers */
-static void read_numbers(int cpus, int map, unsigned int n, unsigned long long *number,
-			 unsigned long long *before)
+static void read_traps(struct counts *c, const struct sources *s)
 {
-	unsigned long long each[cpus], now;
+	for (int cpu = 0; cpu < s->cpus; cpu++) {
+		const struct trap_sum *now = &s->count[cpu].trap[0][0];
 
-	for (unsigned int key = 0; key < n; key++) {
-		if (bpf_map_lookup_elem(map, &key, each))
-			continue;
-		now = 0;
-		for (int cpu = 0; cpu < cpus; cpu++)
-			now += each[cpu];
-		grown(&number[key], &before[key], now);
+		for (int i = 0; i < ROWS * 2; i++) {
+			struct trap_sum *sum = &c->trap[i * s->cpus + cpu];
+			struct trap_sum *before = &c->trap_before[i * s->cpus + cpu];
+
+			sum->count += now[i].count - before->count;
+			sum->ns += now[i].ns - before->ns;
+			*before = now[i];
+		}
 	}
 }
 
@@ -114,31 +107,39 @@ static void fold(struct counts *c)
 		c->lost[LOST_FAULTS] += c->fault[c->faults - 1].sum.count;
 }
 
+/* So many at once, as a call of bpf() takes time and may keep a program from running */
+enum { BATCH = 256 };
+
 static int read_faults(struct counts *c, int map)
 {
-	struct fault_key key, next;
-	struct fault_row *row;
+	static struct fault_key key[BATCH];
+	static struct fault_sum sum[BATCH];
+	unsigned int n, at = 0;
 	size_t before = c->faults;
-	bool more;
+	struct fault_row *row;
+	bool more, first = true;
 
-	more = !bpf_map_get_next_key(map, NULL, &next);
-	while (more) {
-		key = next;
-		if (c->faults == c->room) {
-			c->room = c->room ? 2 * c->room : 64;
+	do {
+		n = BATCH;
+		more = !bpf_map_lookup_and_delete_batch(map, first ? NULL : &at, &at, key, sum, &n,
+							NULL);
+		if (!more && errno != ENOENT)
+			return -1;
+		first = false;
+		if (c->faults + n > c->room) {
+			c->room = 2 * c->room + BATCH;
 			row = realloc(c->fault, c->room * sizeof(*row));
 			if (!row)
 				return -1;
 			c->fault = row;
 		}
-		row = &c->fault[c->faults];
-		row->key = key;
-		if (!bpf_map_lookup_elem(map, &key, &row->sum))
-			c->faults++;
-		row->sum.name[NAME - 1] = '\0';
-		more = !bpf_map_get_next_key(map, &key, &next);
-		bpf_map_delete_elem(map, &key);
-	}
+		for (unsigned int i = 0; i < n; i++) {
+			row = &c->fault[c->faults++];
+			row->key = key[i];
+			row->sum = sum[i];
+			row->sum.name[NAME - 1] = '\0';
+		}
+	} while (more);
 	if (before)
 		fold(c);
 	return 0;
@@ -151,31 +152,27 @@ static int by_ns(const void *a, const void *b)
 	return (left->ns < right->ns) - (left->ns > right->ns);
 }
 
-static int read_slowest(struct counts *c, int map, unsigned int key)
+static int read_slowest(struct counts *c, struct sources *s, int used)
 {
-	struct slowest *each = calloc(c->cpus, sizeof(*each));
-	struct event *all = calloc((c->cpus + 1) * SLOWEST, sizeof(*all));
+	struct event *all = calloc((s->cpus + 1) * SLOWEST, sizeof(*all));
+	struct slowest *slowest;
 	int n = c->slows;
 
-	if (!each || !all) {
-		free(each);
-		free(all);
+	if (!all)
 		return -1;
-	}
 	memcpy(all, c->slow, n * sizeof(*all));
-	if (!bpf_map_lookup_elem(map, &key, each))
-		for (int cpu = 0; cpu < c->cpus; cpu++)
-			for (int i = 0; i < SLOWEST; i++)
-				if (each[cpu].fault[i].ns)
-					all[n++] = each[cpu].fault[i];
+	for (int cpu = 0; cpu < s->cpus; cpu++) {
+		slowest = &s->slowest[cpu * 2 + used];
+		for (int i = 0; i < SLOWEST; i++)
+			if (slowest->fault[i].ns)
+				all[n++] = slowest->fault[i];
+		memset(slowest, 0, sizeof(*slowest));
+	}
 	qsort(all, n, sizeof(*all), by_ns);
 	c->slows = n < SLOWEST ? n : SLOWEST;
 	for (int i = 0; i < c->slows; i++)
 		locate_event(&all[i]);
 	memcpy(c->slow, all, c->slows * sizeof(*all));
-	memset(each, 0, c->cpus * sizeof(*each));
-	bpf_map_update_elem(map, &key, each, BPF_ANY);
-	free(each);
 	free(all);
 	return 0;
 }
@@ -191,6 +188,7 @@ void counts_next(struct counts *c)
 	memset(c->trap, 0, c->cpus * ROWS * 2 * sizeof(*c->trap));
 	memset(c->signal, 0, sizeof(c->signal));
 	memset(c->lost, 0, sizeof(c->lost));
+	memset(c->failed, 0, sizeof(c->failed));
 	c->faults = 0;
 	c->slows = 0;
 	c->seconds = 0;
@@ -212,23 +210,25 @@ int counts_read(struct counts *c, struct sources *s)
 	int outer = bpf_map__fd(s->bpf->maps.faults);
 	int map[] = { bpf_map__fd(s->bpf->maps.faults_0), bpf_map__fd(s->bpf->maps.faults_1) };
 	unsigned int zero = 0, used = s->map;
+	unsigned long long missed;
 
 	s->map = !used;
 	s->bpf->bss->generation = s->map;
 	bpf_map_update_elem(outer, &zero, &map[s->map], BPF_ANY);
 	c->last = now_ns();
 	c->seconds = (c->last - c->begin) / 1e9;
-	read_traps(c, bpf_map__fd(s->bpf->maps.traps));
-	read_numbers(c->cpus, bpf_map__fd(s->bpf->maps.signals), SIGNALS * CODES, c->signal,
+	read_traps(c, s);
+	read_numbers(s, offsetof(struct cpu_counts, signal), SIGNALS * CODES, c->signal,
 		     c->signal_before);
-	if (read_faults(c, map[used]) ||
-	    read_slowest(c, bpf_map__fd(s->bpf->maps.slowest_faults), used)) {
+	if (read_faults(c, map[used]) || read_slowest(c, s, used)) {
 		fprintf(stderr, "trapstat: out of memory\n");
 		return -1;
 	}
-	read_numbers(c->cpus, bpf_map__fd(s->bpf->maps.losses), LOST_CALLS, c->lost,
-		     c->lost_before);
-	grown(&c->lost[LOST_CALLS], &c->lost_before[LOST_CALLS], missed_calls(s));
+	read_numbers(s, offsetof(struct cpu_counts, lost), LOST_CALLS, c->lost, c->lost_before);
+	read_numbers(s, offsetof(struct cpu_counts, failed), FAILURES, c->failed, c->failed_before);
+	missed = missed_calls(s);
+	c->lost[LOST_CALLS] += missed - c->lost_before[LOST_CALLS];
+	c->lost_before[LOST_CALLS] = missed;
 	return 0;
 }
 
@@ -244,7 +244,7 @@ int counts_read(struct counts *c, struct sources *s)
 int counts_init(struct counts *c, struct sources *s)
 {
 	memset(c, 0, sizeof(*c));
-	c->cpus = libbpf_num_possible_cpus();
+	c->cpus = s->cpus;
 	c->trap = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	c->trap_before = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	if (c->cpus < 1 || !c->trap || !c->trap_before)

@@ -17,6 +17,7 @@ struct counts {
 	struct trap_sum *trap, *trap_before;	/* [ROWS][2][cpus] */
 	unsigned long long signal[SIGNALS * CODES], signal_before[SIGNALS * CODES];
 	unsigned long long lost[LOSTS], lost_before[LOSTS];
+	unsigned long long failed[FAILURES], failed_before[FAILURES];
 	struct fault_row *fault;
 	size_t faults, room;
 	struct event slow[SLOWEST];		/* the slowest first */

@@ -137,13 +137,15 @@ static void check_pid(unsigned int pid)
 		die("%u is a thread of process %u", pid, process);
 }
 
-/* The kernel gives BPF the PIDs of the first namespace. The number is PROC_PID_INIT_INO. */
-static void check_namespace(void)
+/* BPF programs get the PIDs of the first namespace, or of ours. Its number is PROC_PID_INIT_INO. */
+static void find_namespace(struct config *config)
 {
 	struct stat st;
 
-	if (!stat("/proc/self/ns/pid", &st) && st.st_ino != 0xeffffffc)
-		die("PIDs here differ from those of the host: run trapstat on the host");
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == 0xeffffffc)
+		return;
+	config->ns_dev = st.st_dev;
+	config->ns_ino = st.st_ino;
 }
 
 static void check_rights(void)
@@ -377,8 +379,7 @@ int main(int argc, char **argv)
 	o.config.traps = view != FAULTS;
 	o.config.faults = view != TRAPS || o.command;
 	o.config.record = view == RECORD;
-	if (o.config.pid || o.command)
-		check_namespace();
+	find_namespace(&o.config);
 	if (o.config.pid)
 		check_pid(o.config.pid);
 	check_rights();

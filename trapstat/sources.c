@@ -50,14 +50,12 @@ static int offset_of(const char *event, const char *field)
 	return offset;
 }
 
-static bool find_fields(struct config *config, bool faults)
+static bool find_fields(struct config *config)
 {
 	static const struct {
 		const char *event, *name;
 		int of, at;
 	} fields[] = {
-		{ "sched/sched_process_fork", "child_pid", 0, FIELD_PID },
-		{ "sched/sched_process_free", "pid", 1, FIELD_PID },
 		{ "pagefault/pagefault_exit", "duration", 0, FIELD_DURATION },
 		{ "pagefault/pagefault_exit", "address", 0, FIELD_ADDRESS },
 		{ "pagefault/pagefault_exit", "ip", 0, FIELD_IP },
@@ -69,9 +67,9 @@ static bool find_fields(struct config *config, bool faults)
 		{ "pagefault/pagefault_noregs", "outcome", 1, FIELD_OUTCOME },
 		{ "pagefault/pagefault_noregs", "flags", 1, FIELD_FLAGS },
 	};
-	int from = faults ? 2 : 0, to = faults ? 12 : 2, offset;
+	int offset;
 
-	for (int i = from; i < to; i++) {
+	for (unsigned int i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		offset = offset_of(fields[i].event, fields[i].name);
 		if (offset < 0)
 			return false;
@@ -108,7 +106,7 @@ static bool is_possible(enum ends ends, const struct btf *btf, struct config *co
 	case ENDS_BY_EVENT:
 		return tracing && in_btf(btf, "btf_trace_pagefault_exit", 0);
 	case ENDS_BY_RECORD:
-		return find_fields(config, true);
+		return find_fields(config);
 	case ENDS_BY_FENTRY:
 		return tracing && in_btf(btf, "handle_mm_fault", 4);
 	case ENDS_BY_KPROBE:
@@ -131,6 +129,7 @@ static bool attach(struct sources *s, struct bpf_program *program)
 static bool attach_all(struct sources *s, const struct config *config)
 {
 	typeof(s->bpf->progs) *p = &s->bpf->progs;
+	bool freed;
 
 	switch (s->ends) {
 	case ENDS_BY_EVENT:
@@ -156,11 +155,11 @@ static bool attach_all(struct sources *s, const struct config *config)
 		s->begins = attach(s, p->page_fault_user) && attach(s, p->page_fault_kernel);
 		attach(s, p->process_exit);
 	}
+	freed = attach(s, p->process_free);
 	s->times = config->traps && attach(s, p->trap_exit);
 	s->traps = config->traps && attach(s, p->trap_entry);
 	if (config->follow)
-		s->follow = s->btf ? attach(s, p->process_fork) && attach(s, p->process_free) :
-				     attach(s, p->fork_record) && attach(s, p->free_record);
+		s->follow = attach(s, p->wakeup_new) && freed;
 	if (!config->traps)
 		return true;
 	s->signals = attach(s, p->signal_generate);
@@ -188,8 +187,30 @@ static const char *own_types(void)
 	return path;
 }
 
+static size_t counts_size(const struct sources *s)
+{
+	return s->cpus * sizeof(*s->count);
+}
+
+static size_t slowest_size(const struct sources *s)
+{
+	return s->cpus * 2 * sizeof(*s->slowest);
+}
+
+static int map_counts(struct sources *s)
+{
+	void *count = mmap(NULL, counts_size(s), PROT_READ, MAP_SHARED,
+			   bpf_map__fd(s->bpf->maps.counts), 0);
+	void *slowest = mmap(NULL, slowest_size(s), PROT_READ | PROT_WRITE, MAP_SHARED,
+			     bpf_map__fd(s->bpf->maps.slowest_faults), 0);
+
+	s->count = count == MAP_FAILED ? NULL : count;
+	s->slowest = slowest == MAP_FAILED ? NULL : slowest;
+	return s->count && s->slowest ? 0 : -errno;
+}
+
 /* Load and attach the programs, with this source for the ends of faults */
-static int try_ends(struct sources *s, struct config *config, unsigned int keys, bool records)
+static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options);
 	struct bpf_program *program;
@@ -219,10 +240,6 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys,
 			wanted = s->ends == ENDS_BY_FENTRY;
 		else if (program == p->mm_kprobe || program == p->mm_kretprobe)
 			wanted = s->ends == ENDS_BY_KPROBE;
-		else if (program == p->process_fork || program == p->process_free)
-			wanted = s->btf;
-		else if (program == p->fork_record || program == p->free_record)
-			wanted = records;
 		else
 			wanted = true;
 		bpf_program__set_autoload(program, wanted);
@@ -232,7 +249,11 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys,
 	bpf_map__set_autocreate(s->bpf->maps.cgroups, config->cgroup > 0);
 	bpf_map__set_max_entries(s->bpf->maps.faults_0, keys);
 	bpf_map__set_max_entries(s->bpf->maps.faults_1, keys);
+	bpf_map__set_max_entries(s->bpf->maps.counts, s->cpus);
+	bpf_map__set_max_entries(s->bpf->maps.slowest_faults, 2 * s->cpus);
 	error = trapstat_bpf__load(s->bpf);
+	if (!error)
+		error = map_counts(s);
 	if (!error && config->cgroup &&
 	    bpf_map_update_elem(bpf_map__fd(s->bpf->maps.cgroups), &zero, &config->cgroup, 0))
 		error = -errno;
@@ -272,7 +293,6 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 {
 	struct config c;
 	struct btf *btf;
-	bool records;
 	int error = 0;
 
 	verbose = is_verbose;
@@ -280,13 +300,13 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 	btf = btf__load_vmlinux_btf();
 	for (enum ends ends = config->best; ends <= ENDS_UNKNOWN; ends++) {
 		c = *config;
-		records = find_fields(&c, false);
 		if (!is_possible(ends, btf, &c))
 			continue;
 		memset(s, 0, sizeof(*s));
 		s->ends = ends;
 		s->btf = btf;
-		error = try_ends(s, &c, keys, records && !btf);
+		s->cpus = libbpf_num_possible_cpus();
+		error = try_ends(s, &c, keys);
 		if (!error)
 			break;
 		sources_close(s);
@@ -302,7 +322,8 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 		fputs("trapstat: no source here has the file of a fault: it takes BTF\n", stderr);
 		error = -ENOTSUP;
 	} else if (config->follow && !s->follow && !config->capabilities) {
-		fputs("trapstat: following a command needs BTF or a mounted tracefs\n", stderr);
+		fputs("trapstat: this kernel has no sched:sched_wakeup_new to follow a command\n",
+		      stderr);
 		error = -ENOTSUP;
 	}
 	if (error)
@@ -329,6 +350,12 @@ void sources_detach(struct sources *s)
 void sources_close(struct sources *s)
 {
 	sources_detach(s);
+	if (s->count)
+		munmap((void *)s->count, counts_size(s));
+	if (s->slowest)
+		munmap(s->slowest, slowest_size(s));
+	s->count = NULL;
+	s->slowest = NULL;
 	trapstat_bpf__destroy(s->bpf);
 	s->bpf = NULL;
 }
@@ -365,8 +392,7 @@ void sources_print(const struct sources *s)
 		{ "handlers of NMIs", s->nmi ? "nmi:nmi_handler" : "-", "any" },
 		{ "records of machine checks", s->mce ? "mce:mce_record" : "-",
 		  "one with CONFIG_X86_MCE" },
-		{ "children of a command", s->follow ? "sched:sched_process_fork" : "-",
-		  "one with BTF or tracefs" },
+		{ "children of a command", s->follow ? "sched:sched_wakeup_new" : "-", "any" },
 	};
 
 	printf("%-44s %-42s %s\n", "WHAT", "SOURCE", "IF NOT, IT NEEDS");

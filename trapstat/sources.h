@@ -27,6 +27,9 @@ struct sources {
 	bool traps, times, begins, signals, nmi, mce, follow;
 	struct bpf_link *link[24];
 	int links, map;		/* map: which of the two maps of faults is in use */
+	int cpus;			/* those that are possible */
+	const struct cpu_counts *count;	/* [cpus] */
+	struct slowest *slowest;	/* [cpus][2] */
 };
 
 int sources_open(struct sources *s, const struct config *config, unsigned int keys, bool verbose);

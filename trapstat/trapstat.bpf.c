@@ -4,6 +4,7 @@
  * programs of its own; sources.c picks those that this kernel takes.
  */
 #include <stdbool.h>
+#include <asm/errno.h>
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 #include <bpf/bpf_core_read.h>
@@ -20,8 +21,8 @@ int trap_entry(struct bpf_raw_tracepoint_args *ctx)
 {
 	const struct pt_regs *regs = (void *)ctx->args[0];
 	__u32 vector = ctx->args[1], mode = mode_of(regs);
-	__u64 key = trap_key(vector, mode);
-	struct begin begin = {};
+	__u64 key = (__u64)regs;
+	struct begin begin = { .vector = vector };
 
 	if (!is_wanted())
 		return 0;
@@ -38,12 +39,18 @@ SEC("raw_tp/trap_exit")
 int trap_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 vector = ctx->args[1], mode = mode_of((void *)ctx->args[0]);
-	__u64 key = trap_key(vector, mode), now = bpf_ktime_get_ns();
+	__u64 key = ctx->args[0], now = bpf_ktime_get_ns();
 	struct begin *begin = bpf_map_lookup_elem(&begun, &key);
 	struct fault trap = { .address = ctx->args[2], .mode = mode };
 
 	if (!begin)
 		return 0;
+	if (begin->vector != vector) {
+		/* The end of that one and the beginning of this one were missed */
+		bpf_map_delete_elem(&begun, &key);
+		lose(LOST_TIMES);
+		return 0;
+	}
 	trap.row = begin->row;
 	trap.ip = begin->ip;
 	trap.ns = now - begin->start;
@@ -77,10 +84,10 @@ static const int signal_numbers[SIGNALS] = SIGNAL_NUMBERS;
 SEC("raw_tp/signal_generate")
 int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 {
+	struct cpu_counts *here = counts_here();
 	__u32 key, number = ctx->args[0];
 	struct fault event = { .row = ROW_SIGNAL, .mode = MODE_NONE, .signal = number };
 	int info[3] = {};
-	__u64 *n;
 
 	for (key = 0; key < SIGNALS; key++)
 		if (signal_numbers[key] == number)
@@ -91,16 +98,15 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	if (!ctx->args[1] || !is_wanted())
 		return 0;
 	if (ctx->args[1] > 1)
-		bpf_probe_read_kernel(info, sizeof(info), (void *)ctx->args[1]);
+		bpf_probe_read_kernel(info, sizeof(info), (void *)ctx->args[1]);	/* 0 if bad */
 	else
 		info[2] = 128;
 	if (info[2] <= 0)
 		return 0;
 	event.si_code = info[2] < CODES ? info[2] : 0;
 	key = key * CODES + event.si_code;
-	n = bpf_map_lookup_elem(&signals, &key);
-	if (n)
-		__sync_fetch_and_add(n, 1);
+	if (here && key < SIGNALS * CODES)
+		__sync_fetch_and_add(&here->signal[key], 1);
 	if (config.record && config.vector == ANY && config.outcome == ANY && config.mode == ANY)
 		send_event(&event);
 	return 0;
@@ -249,9 +255,9 @@ static __always_inline void call_ended(const struct call *call, __u32 outcome)
 }
 
 static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, __u32 flags,
-				     bool no_regs, __u64 ip, __u32 kind)
+				     bool no_regs, __u64 ip, __u32 kind, __u64 stack)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
+	__u64 task = bpf_get_current_task();
 	struct fault reached = { .outcome = REACHED };
 	struct call *call;
 
@@ -262,10 +268,10 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	 * signal came first. A fault that is tried again has FAULT_TRIED, or has lost the
 	 * lock of the VMA.
 	 */
-	call = bpf_map_lookup_elem(&calls, &tid);
+	call = bpf_map_lookup_elem(&calls, &task);
 	if (!call) {
-		bpf_map_update_elem(&calls, &tid, &new_call, BPF_ANY);
-		call = bpf_map_lookup_elem(&calls, &tid);
+		bpf_map_update_elem(&calls, &task, &new_call, BPF_ANY);
+		call = bpf_map_lookup_elem(&calls, &task);
 		if (!call) {
 			lose(LOST_FAULTS);
 			return 0;
@@ -288,6 +294,7 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 			count_begin(&reached);
 	}
 	call->address = address;
+	call->stack = stack;
 	call->fault_flags = flags;
 	call->no_regs = no_regs;
 	call->ip = ip;
@@ -298,16 +305,16 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	return 0;
 }
 
-/* Without an address, that of the call counts */
-static __always_inline int mm_ends(__u64 address, __u32 ret)
+/* The begin and the end of a call have the same address, or the same place on the stack */
+static __always_inline int mm_ends(__u64 address, __u64 stack, __u32 ret)
 {
-	__u32 tid = bpf_get_current_pid_tgid(), outcome;
-	__u64 now = bpf_ktime_get_ns();
-	struct call *call = bpf_map_lookup_elem(&calls, &tid);
+	__u64 now = bpf_ktime_get_ns(), task = bpf_get_current_task();
+	struct call *call = bpf_map_lookup_elem(&calls, &task);
+	__u32 outcome;
 
 	if (!call || !call->start)
 		return 0;
-	if (address && address != call->address) {
+	if (stack ? stack != call->stack : address != call->address) {
 		/* The end of that call and the beginning of this one were missed */
 		call->start = 0;
 		call->retried = 0;
@@ -348,14 +355,14 @@ int BPF_PROG(mm_enter, struct vm_area_struct *vma, unsigned long address, unsign
 	__u64 magic = file ? file->f_mapping->host->i_sb->s_magic : 0;
 
 	return mm_begins(vma, address, flags, !regs, regs ? regs->rip : 0,
-			 kind_of(vma->vm_ops, file, magic));
+			 kind_of(vma->vm_ops, file, magic), 0);
 }
 
 SEC("fexit/handle_mm_fault")
 int BPF_PROG(mm_leave, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
 	     struct pt_regs *regs, unsigned int ret)
 {
-	return mm_ends(address, ret);
+	return mm_ends(address, 0, ret);
 }
 
 SEC("kprobe/handle_mm_fault")
@@ -373,73 +380,56 @@ int BPF_KPROBE(mm_kprobe, struct vm_area_struct *vma, unsigned long address, uns
 	}
 	if (regs)
 		bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
-	return mm_begins(vma, address, flags, !regs, ip, kind);
+	return mm_begins(vma, address, flags, !regs, ip, kind, PT_REGS_SP(ctx));
 }
 
 SEC("kretprobe/handle_mm_fault")
 int BPF_KRETPROBE(mm_kretprobe, unsigned int ret)
 {
-	return mm_ends(0, ret);
+	/* The return address is off the stack */
+	return mm_ends(0, PT_REGS_SP(ctx) - sizeof(long), ret);
 }
 
-/* The tasks to follow */
-
-static __always_inline int forked(__u32 child)
+/*
+ * The tasks to follow. sched_wakeup_new fires for each new task before it runs, for workers of
+ * io_uring and vhost too, and its probes are not preempted: none is skipped.
+ */
+SEC("raw_tp/sched_wakeup_new")
+int wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 tid = bpf_get_current_pid_tgid(), one = 1;
+	__u64 task = bpf_get_current_task(), child = ctx->args[0];
+	__u8 one = 1;
 
-	if (!bpf_map_lookup_elem(&followed, &tid))
-		bpf_map_delete_elem(&followed, &child);
-	else if (bpf_map_update_elem(&followed, &child, &one, BPF_ANY))
+	if (!bpf_map_lookup_elem(&followed, &task) && !(spawner && (__u32)pid_tgid() == spawner))
+		return 0;
+	if (bpf_map_update_elem(&followed, &child, &one, BPF_ANY))
 		lose(LOST_TASKS);
 	return 0;
 }
 
-SEC("raw_tp/sched_process_fork")
-int process_fork(struct bpf_raw_tracepoint_args *ctx)
-{
-	return forked(BPF_CORE_READ((struct task_struct *)ctx->args[1], pid));
-}
-
-SEC("tp/sched/sched_process_fork")
-int fork_record(void *ctx)
-{
-	__u32 child = 0;
-
-	READ(child, ctx, 0, FIELD_PID);
-	return forked(child);
-}
-
-/* Not at its exit: after that, it may still fault */
+/* A task may fault up to here, and only now another task may get its address */
 SEC("raw_tp/sched_process_free")
 int process_free(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 tid = BPF_CORE_READ((struct task_struct *)ctx->args[0], pid);
+	__u64 task = ctx->args[0];
+	struct call *call = bpf_map_lookup_elem(&calls, &task);
 
-	bpf_map_delete_elem(&followed, &tid);
-	return 0;
-}
-
-SEC("tp/sched/sched_process_free")
-int free_record(void *ctx)
-{
-	__u32 tid = 0;
-
-	READ(tid, ctx, 1, FIELD_PID);
-	bpf_map_delete_elem(&followed, &tid);
+	if (call)
+		bpf_map_delete_elem(&calls, &task);
+	if (config.follow)
+		bpf_map_delete_elem(&followed, &task);
 	return 0;
 }
 
 SEC("raw_tp/sched_process_exit")
 int process_exit(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct call *call = bpf_map_lookup_elem(&calls, &tid);
+	__u64 task = bpf_get_current_task();
+	struct call *call = bpf_map_lookup_elem(&calls, &task);
 
-	if (call) {
-		if (call->retried && !call->start)
-			call_ended(call, INTERRUPTED);
-		bpf_map_delete_elem(&calls, &tid);
+	if (call && call->retried && !call->start) {
+		call_ended(call, INTERRUPTED);
+		call->retried = 0;
 	}
 	return 0;
 }

@@ -55,12 +55,26 @@ enum lost {
 	LOSTS,
 };
 
+/* Helpers that failed: an event lacks a name, but nothing is lost */
+enum failure {
+	FAILED_VMA,		/* bpf_find_vma(): the lock of the mappings was taken */
+	FAILED_FILE,		/* no room for the path of a file */
+	FAILED_NAME,		/* a name could not be read */
+	FAILURES,
+};
+
 /* A power of two has four buckets; the last ends at 2^37 ns, 137 s */
 enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16, PARTS = 12 };
 
 struct trap_sum {
 	unsigned long long count, ns;
 };
+
+/* What a CPU has counted since the start. The reader has the map of these in its memory. */
+struct cpu_counts {
+	struct trap_sum trap[ROWS][2];
+	unsigned long long signal[SIGNALS * CODES], lost[LOST_CALLS], failed[FAILURES];
+} __attribute__((aligned(64)));
 
 struct fault_key {
 	unsigned long long id;		/* of the process, or what "by" asks for */
@@ -105,7 +119,7 @@ struct event {
 	char comm[COMM];
 };
 
-/* The slowest faults of a CPU */
+/* The slowest faults of a CPU, of which the reader has the map in its memory, too */
 struct slowest {
 	unsigned int busy, least;	/* least: the quickest of them */
 	struct event fault[SLOWEST];
@@ -113,7 +127,7 @@ struct slowest {
 
 /* Of a field of a record, from the "format" of its event */
 enum {
-	FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_MODE, FIELD_PID,
+	FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_MODE,
 	FIELDS,
 };
 
@@ -126,12 +140,13 @@ struct config {
 	int cgroup;			/* open: tasks in it and below alone; 0: all */
 	unsigned int vector, outcome, mode;	/* or ANY */
 	unsigned long long slower;	/* ns, 0: none is sent */
-	/* pagefault_exit and sched_process_fork; pagefault_noregs and sched_process_free */
+	/* pagefault_exit; pagefault_noregs */
 	unsigned int at[2][FIELDS];
 	unsigned char traps, faults;	/* what to sum up; both for "record" */
 	unsigned char record;		/* send each event */
 	unsigned char capabilities;	/* print what the sources have */
 	unsigned char follow;		/* the tasks of the map "followed" alone */
+	unsigned long long ns_dev, ns_ino;	/* of our PID namespace; 0: the first one */
 	unsigned char has_btf, find_vma;
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
 	char comm[COMM];		/* "": all */

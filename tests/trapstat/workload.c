@@ -9,7 +9,9 @@
  * shmem	first writes to a memfd
  * noregs	first writes to anonymous memory, by /proc/self/mem
  * kernel	first writes to anonymous memory, by read()
+ * uring	the same by a worker of io_uring
  * threads	first writes, by two threads with N each
+ * brief	that many threads, one after the other, each with a first write and a trap
  * segv		SIGSEGV of a read where nothing is mapped
  * divide	SIGFPE of a division by zero
  * ud		SIGILL of ud2
@@ -24,6 +26,7 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -135,6 +138,25 @@ static void step_kernel(long n)
 			die("/dev/zero");
 }
 
+static void step_uring(long n)
+{
+	struct io_uring_params params = {};
+	long ring = syscall(SYS_io_uring_setup, 1, &params);
+	struct io_uring_sqe *sqe = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+					IORING_OFF_SQES);
+	char *sq = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+
+	if (ring < 0 || sqe == MAP_FAILED || (void *)sq == MAP_FAILED)
+		die("io_uring");
+	*sqe = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ, .flags = IOSQE_ASYNC, .fd = open("/dev/zero", O_RDONLY),
+		.addr = (unsigned long)map_anon(n), .len = n * PAGE,
+	};
+	__atomic_store_n((int *)(sq + params.sq_off.tail), 1, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
+		die("io_uring_enter");
+}
+
 static void *thread_anon(void *n)
 {
 	step_anon((long)n);
@@ -230,6 +252,34 @@ static void raise_each(long n, int number, void (*trap)(void))
 			trap();
 }
 
+/* Each thread ends in the handler of its signal, without a return from it */
+static void *thread_brief(void *page)
+{
+	write_each(page, 1);
+	ud();
+	return NULL;
+}
+
+static void end_thread(int number)
+{
+	(void)number;
+	syscall(SYS_exit, 0);
+}
+
+static void step_brief(long n)
+{
+	char *p = map_anon(1);
+	pthread_t thread;
+
+	signal(SIGILL, end_thread);
+	for (long i = 0; i < n; i++) {
+		if (pthread_create(&thread, NULL, thread_brief, p))
+			die("pthread_create");
+		pthread_join(thread, NULL);
+		madvise(p, PAGE, MADV_DONTNEED);
+	}
+}
+
 static void step_segv(long n)
 {
 	raise_each(n, SIGSEGV, read_nothing);
@@ -322,6 +372,7 @@ int main(int argc, char **argv)
 	} steps[] = {
 		{ "anon", step_anon }, { "cow", step_cow }, { "file", step_file },
 		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
+		{ "uring", step_uring }, { "brief", step_brief },
 		{ "threads", step_threads }, { "segv", step_segv }, { "divide", step_divide },
 		{ "ud", step_ud }, { "hlt", step_hlt }, { "umip", step_umip },
 		{ "exec", step_exec }, { "processes", step_processes }, { "held", step_held },
