@@ -122,7 +122,7 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
 		fprintf(out, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
-	print_lost(out, c);
+	print_lost(out, c, o->verbose);
 }
 
 /**

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "print.h"
+#include "sinks.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
 #include "views.h"
@@ -183,6 +184,7 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
 	n++;
 	qsort(groups, n, sizeof(*groups), by_number);
 	rows = o->rows && o->rows < n ? o->rows : n;
+	print_lost(out, c, o->verbose);
 	print_head(out, by);
 	for (int i = 0; i < n; i++) {
 		struct group *g = &groups[i];
@@ -196,7 +198,6 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
 		fprintf(out, "%10s and %d more\n", "", n - rows);
 	print_group(out, &total, "", "total", c, s);
 	print_slowest(out, c, s, SLOWEST);
-	print_lost(out, c);
 	fputc('\n', out);
 	free(groups);
 	return 0;
@@ -240,6 +241,8 @@ int view_slow(struct sources *s, const struct options *o)
 {
 	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_slow, s,
 						    NULL);
+	unsigned long long lost = 0;
+	double last = 0, age;
 	struct counts c;
 
 	if (!ring || counts_init(&c, s)) {
@@ -250,15 +253,26 @@ int view_slow(struct sources *s, const struct options *o)
 	fflush(stdout);
 	while (!ended && !has_gone(o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
 		ring_buffer__poll(ring, 100);
-		if (fflush(stdout))
+		age = counts_age(&c);
+		if (age - last >= 1) {
+			last = age;
+			if (counts_read(&c, s))
+				break;
+		}
+		/* As soon as it grows */
+		if (lost_of(&c) != lost) {
+			lost = lost_of(&c);
+			print_lost(stdout, &c, false);
+		}
+		if (fflush(stdout) || ferror(stdout))
 			break;
 	}
 	counts_read(&c, s);
 	sources_detach(s);
 	detached = true;
 	ring_buffer__consume(ring);
-	print_lost(stdout, &c);
+	print_lost(stdout, &c, o->verbose);
 	counts_free(&c);
 	ring_buffer__free(ring);
-	return fflush(stdout) || ferror(stdout) ? 1 : 0;
+	return close_file(stdout, "standard output");
 }

@@ -273,24 +273,42 @@ void print_slowest(FILE *out, const struct counts *c, const struct sources *s, i
 }
 
 /**
- * print_lost - How much was not counted, and why
- * @out:	where to
+ * lost_of - How much was not counted
  * @c:		of counts_read()
  */
-void print_lost(FILE *out, const struct counts *c)
+unsigned long long lost_of(const struct counts *c)
 {
-	static const char * const names[LOSTS] = {
-		"faults", "times of traps", "events", "children", "calls",
-	};
 	unsigned long long n = 0;
 
 	for (int i = 0; i < LOSTS; i++)
 		n += c->lost[i];
+	return n;
+}
+
+/**
+ * print_lost - How much was not counted, and why; with -v, also what BPF could not look up
+ * @out:	where to
+ * @c:		of counts_read()
+ * @is_verbose:	-v
+ */
+void print_lost(FILE *out, const struct counts *c, bool is_verbose)
+{
+	static const char * const names[LOSTS] = {
+		"faults", "times of traps", "events", "tasks", "skipped programs of any task",
+	};
+	static const char * const failures[FAILURES] = {
+		"mappings", "paths of files", "names of tasks",
+	};
+	unsigned long long n = lost_of(c);
+
 	fprintf(out, "%llu lost", n);
 	for (int i = 0; i < LOSTS; i++)
 		if (c->lost[i])
 			fprintf(out, ", %s %llu", names[i], c->lost[i]);
-	fputc('\n', out);
+	fprintf(out, "%s\n", n ? ": the counts are at least so high" : "");
+	for (int i = 0; i < FAILURES && is_verbose; i++)
+		if (c->failed[i])
+			fprintf(out, "not found by BPF: %s %llu\n", failures[i], c->failed[i]);
 }
 
 /**

@@ -160,8 +160,7 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	copy(end->source, sizeof(end->source), source_names[r->s->ends]);
 	end->seconds = c->seconds;
 	end->events = r->events;
-	for (int i = 0; i < LOSTS; i++)
-		end->lost += c->lost[i];
+	end->lost = lost_of(c);
 }
 
 /* The file cannot grow: cut it after the last whole event, which leaves room for the end */
@@ -240,7 +239,7 @@ int view_record(struct sources *s, const struct options *o)
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);
-	print_lost(stderr, &c);
+	print_lost(stderr, &c, o->verbose);
 	ring_buffer__free(ring);
 	counts_free(&c);
 	return failed ? 1 : status;

@@ -158,9 +158,9 @@ int view_intervals(struct sources *s, const struct options *o,
 static int print_interval(FILE *out, struct counts *c, const struct sources *s,
 			  const struct options *o)
 {
+	print_lost(out, c, o->verbose);
 	print_traps(out, c, s, true, o->per_cpu);
 	print_signals(out, c, s);
-	print_lost(out, c);
 	fputc('\n', out);
 	return 0;
 }
