@@ -36,6 +36,28 @@ static void note_end(int number)
 	ended_at = now_ns();
 }
 
+static struct sigaction given[NSIG];
+
+/**
+ * dispositions_note - Note how each signal was disposed of when trapstat began
+ */
+void dispositions_note(void)
+{
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, NULL, &given[number]);
+}
+
+static void dispositions_restore(void)
+{
+	for (int number = 1; number < NSIG; number++)
+		sigaction(number, &given[number], NULL);
+}
+
+static void (*disposition_of(int number))(int)
+{
+	return given[number].sa_handler;
+}
+
 static int by_count(const void *a, const void *b)
 {
 	const struct fault_row *left = a, *right = b;
@@ -134,9 +156,8 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
  */
 int command_start(struct sources *s, char **words)
 {
-	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART }, sighup;
+	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
 
-	sigaction(SIGHUP, NULL, &sighup);
 	/* A terminal sends these to the command as well */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
@@ -144,20 +165,17 @@ int command_start(struct sources *s, char **words)
 	began = now_ns();
 	child = fork();
 	if (!child) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGQUIT, SIG_DFL);
-		signal(SIGTERM, SIG_DFL);
-		if (sighup.sa_handler != SIG_IGN)
-			signal(SIGHUP, SIG_DFL);
-		signal(SIGPIPE, SIG_DFL);
+		dispositions_restore();
 		execvp(words[0], words);
 		fprintf(stderr, "trapstat: %s: %s\n", words[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	s->bpf->bss->spawner = 0;
 	sigaction(SIGTERM, &action, NULL);
-	if (sighup.sa_handler != SIG_IGN)
+	if (disposition_of(SIGHUP) != SIG_IGN)	/* as nohup does */
 		sigaction(SIGHUP, &action, NULL);
+	/* A server of debug information may take longer than a fault */
+	unsetenv("DEBUGINFOD_URLS");
 	if (child < 0) {
 		fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
 		return -1;

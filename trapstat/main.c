@@ -341,7 +341,7 @@ int main(int argc, char **argv)
 		.rows = 20,
 		.config = { .vector = ANY, .outcome = ANY, .mode = ANY },
 	};
-	struct sigaction action = { .sa_handler = end }, before;
+	struct sigaction action = { .sa_handler = end }, before;	/* before: of SIGHUP */
 	enum view view = TRAPS;
 	struct sources s;
 	int status;
@@ -380,6 +380,7 @@ int main(int argc, char **argv)
 	o.config.faults = view != TRAPS || o.command;
 	o.config.record = view == RECORD;
 	find_namespace(&o.config);
+	dispositions_note();
 	if (o.config.pid)
 		check_pid(o.config.pid);
 	check_rights();
@@ -391,8 +392,8 @@ int main(int argc, char **argv)
 		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
-	/* A server of debug information may take longer than a fault */
-	unsetenv("DEBUGINFOD_URLS");
+	if (!o.command)
+		unsetenv("DEBUGINFOD_URLS");
 	if (sources_open(&s, &o.config, view == FAULTS ? 16384 : 1024, o.verbose))
 		return 1;
 	if (o.config.capabilities) {

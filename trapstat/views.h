@@ -28,6 +28,7 @@ int view_command(struct sources *s, const struct options *o);
 int view_record(struct sources *s, const struct options *o);
 int view_export(struct sources *s, const struct options *o);
 
+void dispositions_note(void);
 int command_start(struct sources *s, char **words);
 bool command_has_ended(int *status, struct rusage *usage);
 void command_wait(int *status, struct rusage *usage);

@@ -404,6 +404,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: BPF finds mapping and function" mappings_right
 	check "$kernel: UMIP has a row of its own" names_right
 	check "$kernel: a command that ends soon, and one that is stopped" ends_right
+	check "$kernel: a command finds nothing changed" ends same 0
 	check "$kernel: control groups" groups_right
 	check "$kernel: records, and the page of one" records_right
 	check "$kernel: a full disk or SIGKILL leaves a record that can be read" cut_right
