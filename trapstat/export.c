@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* trapstat export: counts and latency histograms as OpenMetrics text */
+/*
+ * trapstat export: counts and latency histograms. Standard output gets OpenMetrics text, a file the
+ * text format of Prometheus, which is all that the textfile collector of node_exporter reads. There,
+ * the name of a counter has its suffix in the lines of type and help too.
+ */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "print.h"
@@ -66,9 +73,14 @@ static void add(const struct counts *c)
 		all.lost[i] += c->lost[i];
 }
 
+static bool is_open;			/* OpenMetrics */
+
 static void print_type(FILE *out, const char *name, const char *type, const char *help)
 {
-	fprintf(out, "# TYPE trapstat_%s %s\n# HELP trapstat_%s %s\n", name, type, name, help);
+	const char *suffix = !is_open && !strcmp(type, "counter") ? "_total" : "";
+
+	fprintf(out, "# HELP trapstat_%s%s %s\n# TYPE trapstat_%s%s %s\n", name, suffix, help, name,
+		suffix, type);
 }
 
 static void print_trap_counts(FILE *out, const struct sources *s)
@@ -134,7 +146,7 @@ static void print_faults(FILE *out)
 static void print_all(FILE *out, const struct sources *s)
 {
 	static const char * const names[LOSTS] = {
-		"faults", "times", "events", "children", "calls",
+		"faults", "times", "events", "tasks", "calls",
 	};
 
 	if (s->config->outcome == ANY)
@@ -144,23 +156,33 @@ static void print_all(FILE *out, const struct sources *s)
 	print_type(out, "lost", "counter", "What was not counted");
 	for (int i = 0; i < LOSTS; i++)
 		fprintf(out, "trapstat_lost_total{what=\"%s\"} %llu\n", names[i], all.lost[i]);
-	fputs("# EOF\n", out);
+	if (is_open)
+		fputs("# EOF\n", out);
 }
 
 /* A reader finds the old file or the new one, whole */
 static int replace(const char *path, const struct sources *s)
 {
+	mode_t mask = umask(0);
 	char new[4096];
-	FILE *out;
 	bool bad;
+	FILE *out;
+	int fd;
 
-	if (snprintf(new, sizeof(new), "%s.new.%d", path, getpid()) >= (int)sizeof(new)) {
+	umask(mask);
+	if (snprintf(new, sizeof(new), "%s.XXXXXX", path) >= (int)sizeof(new)) {
 		errno = ENAMETOOLONG;
 		goto failed;
 	}
-	out = fopen(new, "w");
-	if (!out)
+	fd = mkostemp(new, O_CLOEXEC);
+	if (fd < 0)
 		goto failed;
+	out = fdopen(fd, "w");
+	if (!out || fchmod(fd, 0666 & ~mask)) {
+		close(fd);
+		unlink(new);
+		goto failed;
+	}
 	print_all(out, s);
 	bad = fflush(out) || ferror(out);
 	if (fclose(out) || bad || rename(new, path)) {
@@ -186,6 +208,7 @@ int view_export(struct sources *s, const struct options *o)
 	int status = counts_init(&c, s) ? 1 : 0, failed = 0;
 	long n = 0;
 
+	is_open = !o->file;
 	while (!status && next_interval(o, &n)) {
 		if (read_interval(&c, s, o)) {
 			status = 1;
@@ -196,7 +219,7 @@ int view_export(struct sources *s, const struct options *o)
 			failed |= replace(o->file, s);	/* there may be room next time */
 		} else {
 			print_all(stdout, s);
-			status = fflush(stdout) ? 1 : 0;
+			status = flush_stdout();
 		}
 	}
 	counts_free(&c);

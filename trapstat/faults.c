@@ -9,7 +9,6 @@
 #include <bpf/libbpf.h>
 
 #include "print.h"
-#include "sinks.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
 #include "views.h"
@@ -264,7 +263,7 @@ int view_slow(struct sources *s, const struct options *o)
 			lost = lost_of(&c);
 			print_lost(stdout, &c, false);
 		}
-		if (fflush(stdout) || ferror(stdout))
+		if (ferror(stdout) || fflush(stdout))
 			break;
 	}
 	counts_read(&c, s);
@@ -274,5 +273,5 @@ int view_slow(struct sources *s, const struct options *o)
 	print_lost(stdout, &c, o->verbose);
 	counts_free(&c);
 	ring_buffer__free(ring);
-	return close_file(stdout, "standard output");
+	return flush_stdout();
 }

@@ -71,6 +71,12 @@ static const char *category(const struct event *e)
 	return e->row == ROW_PF ? "pagefault" : e->row == ROW_SIGNAL ? "signal" : "trap";
 }
 
+/* One that had begun already has a negative time */
+static long long start_of(const struct shown *shown)
+{
+	return shown->event.end - shown->event.ns - shown->begin;
+}
+
 static void json_add(FILE *out, const struct shown *shown)
 {
 	const struct event *e = &shown->event;
@@ -93,7 +99,7 @@ static void json_add(FILE *out, const struct shown *shown)
 	else
 		json_object_set_new(args, "error_code", hex(e->address));
 	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "name", name, "cat", category(e), "pid",
-			 e->pid, "tid", e->tid, "ts", (e->end - e->ns) / 1e3, "args", args);
+			 e->pid, "tid", e->tid, "ts", start_of(shown) / 1e3, "args", args);
 	if (e->ns)
 		json_object_update_new(json, json_pack("{s:s, s:f}", "ph", "X", "dur",
 						       e->ns / 1e3));
@@ -102,13 +108,24 @@ static void json_add(FILE *out, const struct shown *shown)
 	write_event(out, json);
 }
 
+/* Strings, as a number in JSON need not have more than 53 bits */
+static json_t *decimal(unsigned long long n)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", n);
+	return json_string(text);
+}
+
 static void json_end(FILE *out, const struct record_end *end)
 {
-	write_json(out, json_pack("{s:s, s:s, s:i, s:{s:s, s:s, s:s, s:f, s:I, s:I}}", "ph", "M",
+	write_json(out, json_pack("{s:s, s:s, s:i, s:{s:s, s:s, s:s, s:f, s:I, s:I, s:o, s:o}}", "ph", "M",
 				  "name", "trapstat", "pid", 0, "args", "command", end->command,
 				  "kernel", end->kernel, "source", end->source, "seconds",
 				  end->seconds, "events", (json_int_t)end->events, "lost",
-				  (json_int_t)end->lost));
+				  (json_int_t)end->lost, "begin_monotonic_ns",
+				  decimal(end->begin.monotonic), "begin_realtime_ns",
+				  decimal(end->begin.realtime)));
 	fputs("\n]\n", out);
 }
 
@@ -123,7 +140,9 @@ static const char *text_of(json_t *object, const char *key)
 
 static unsigned long long ns_of(json_t *object, const char *key)
 {
-	return json_number_value(json_object_get(object, key)) * 1e3 + 0.5;
+	double ns = json_number_value(json_object_get(object, key)) * 1e3 + 0.5;
+
+	return ns > 0 ? ns : 0;
 }
 
 static bool read_event(struct shown *shown, json_t *json)
@@ -143,6 +162,7 @@ static bool read_event(struct shown *shown, json_t *json)
 	e->pid = json_integer_value(json_object_get(json, "pid"));
 	e->tid = json_integer_value(json_object_get(json, "tid"));
 	e->ns = ns_of(json, "dur");
+	/* The page has no time before its begin */
 	e->end = ns_of(json, "ts") + e->ns;
 	e->ip = strtoull(text_of(args, "ip"), NULL, 0);
 	e->row = !strcmp(text_of(json, "cat"), "signal") ? ROW_SIGNAL :

@@ -279,10 +279,10 @@ static void read_options(struct options *o, int argc, char **argv)
 			break;
 		case VERSION:
 			puts("trapstat 0.2");
-			exit(0);
+			exit(flush_stdout());
 		case 'h':
 			fputs(usage, stdout);
-			exit(0);
+			exit(flush_stdout());
 		default:
 			fputs(usage, stderr);
 			exit(2);
@@ -398,7 +398,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (o.config.capabilities) {
 		sources_print(&s);
-		status = 0;
+		status = flush_stdout();
 	} else if (o.config.slower && !knows_ends(&s)) {
 		fputs("trapstat: no source here has the duration of a fault\n", stderr);
 		status = 1;

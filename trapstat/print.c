@@ -337,6 +337,16 @@ int screen_show(char *text)
 		printf("%.*s\033[K\n", size.ws_col, line);
 	fputs("\033[J", stdout);
 out:
+	return flush_stdout();
+}
+
+/**
+ * flush_stdout - Write what standard output has buffered
+ *
+ * Return: 0, or 1 with a message
+ */
+int flush_stdout(void)
+{
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
 	perror("trapstat: standard output");

@@ -33,5 +33,6 @@ void print_slowest(FILE *out, const struct counts *c, const struct sources *s, i
 unsigned long long lost_of(const struct counts *c);
 void print_lost(FILE *out, const struct counts *c, bool is_verbose);
 int screen_show(char *text);
+int flush_stdout(void);
 
 #endif

@@ -21,6 +21,7 @@ struct recorder {
 	const struct counts *c;
 	bool detached;			/* no more events come */
 	FILE *out;
+	struct record_begin begin;
 	long good;			/* the file is whole up to here */
 	int error;			/* errno of the write that failed */
 	unsigned long long events, written;	/* written: those in the file for sure */
@@ -98,6 +99,7 @@ static int on_event(void *context, void *data, size_t size)
 	event = *(struct event *)data;
 	locate_event(&event);
 	shown_of(&shown, &event, r->s);
+	shown.begin = r->begin.monotonic;
 	r->sink->add(r->out, &shown);
 	r->events++;
 	if (r->events % 16 == 0)
@@ -158,6 +160,7 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	if (!uname(&name))
 		snprintf(end->kernel, sizeof(end->kernel), "%s", name.release);
 	copy(end->source, sizeof(end->source), source_names[r->s->ends]);
+	end->begin = r->begin;
 	end->seconds = c->seconds;
 	end->events = r->events;
 	end->lost = lost_of(c);
@@ -192,6 +195,15 @@ int close_file(FILE *out, const char *path)
 	return failed;
 }
 
+static void note_begin(struct record_begin *begin)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	begin->realtime = now.tv_sec * 1000000000ULL + now.tv_nsec;
+	begin->monotonic = now_ns();
+}
+
 /**
  * view_record - Write each event to a file, until the command or the time ends
  * @s:	the sources
@@ -214,6 +226,7 @@ int view_record(struct sources *s, const struct options *o)
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;
 	}
+	note_begin(&r.begin);
 	r.sink->begin(r.out);
 	failed = !flush(&r);
 	if (!failed && o->command && command_start(s, o->command))

@@ -6,9 +6,15 @@
 #include <stdio.h>
 #include "print.h"
 
+/* When the record began */
+struct record_begin {
+	unsigned long long monotonic, realtime;	/* ns of these clocks */
+};
+
 /* An event with all that is shown of it, as text */
 struct shown {
 	struct event event;
+	unsigned long long begin;	/* of the record: 0 in it, by CLOCK_MONOTONIC */
 	char trap[16], outcome[16], memory[64], place[64], code[256];
 };
 
@@ -17,6 +23,7 @@ struct record_end {
 	char command[256];		/* "": all processes */
 	char kernel[72];
 	char source[16];
+	struct record_begin begin;
 	double seconds;
 	unsigned long long events, lost;
 };

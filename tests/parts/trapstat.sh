@@ -285,7 +285,7 @@ records_right() {
 	exits record-html 0 && exits timed 0 && grep -q 'events in 3\.' "$file" && exits filtered 0 &&
 	of_record filtered.json 300 360 '#PF MINOR user.*' && of_record filtered.json 0 0 '.* \(kernel\|SIGNAL\) .*' &&
 	exits evil 0 && [ "$(grep -o '</script>' "$job/evil.html" | wc -l)" = 2 ] && files traps "$job/evil.html" &&
-	files nested "$job/many.json" && nested_right && of_record many.json 30000 30100 '#PF MINOR user anon.*' || return 1
+	ends begin 0 && files nested "$job/many.json" && nested_right && of_record many.json 30000 30100 '#PF MINOR user anon.*' || return 1
 	for file in all.json all.csv; do
 		of_record "$file" 300 320 '#PF MINOR user anon.*' &&
 		of_record "$file" 90 92 '#PF MINOR noregs anon.*' &&
@@ -322,7 +322,7 @@ metric() {	# FILE LEAST MOST PATTERN: the sum of these samples
 }
 metrics_right() {
 	local of
-	ends exporter2 0 || return 1
+	ends exporter2 0 && ends badstdout 1 && says 'No space left on device' || return 1
 	awk '/^# TYPE trapstat_traps / { n++ } { all[n] = all[n] $0 "\n" } END { printf "%s", all[n] }' \
 		"$job/metrics" >"$job/metrics.last"
 	[ "$(ls "$job/export")" = trapstat.prom ] || return 1

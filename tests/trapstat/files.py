@@ -5,11 +5,13 @@ mapping and function. RECORD is of "trapstat record", with .json or .csv.
 files.py traps FILE: count and name of each trap in a record, or in its page.
 files.py nested RECORD.json: fails if slices of a thread overlap without one being within the
 other; prints how many are within another.
-files.py metrics FILE: the samples of an OpenMetrics text, which has to be well-formed.
+files.py begin RECORD.json: fails if its times do not begin at 0, or its begin is none of today's.
+files.py metrics FILE: the samples of an OpenMetrics text, or of one of Prometheus (.prom), which
+has to be well-formed.
 files.py terminal COLUMNS COMMAND...: run the command in a terminal of that size, which
 gets 40 columns more after 4 seconds. Print the longest line before and after that.
 files.py prometheus FOLDER: scrape the .prom file there with Debian's prometheus and
-prometheus-node-exporter. Fails if a sample differs."""
+prometheus-node-exporter. Fails if a sample differs, or a type or help of the collector."""
 import collections
 import csv
 import fcntl
@@ -89,9 +91,26 @@ def check_nested(path):
     print(within, 'within another')
 
 
+def check_begin(path):
+    """Times of a command begin at 0, and are exact to a nanosecond."""
+    with open(path, encoding='ascii') as file:
+        found = json.load(file)
+    end = found[-1]['args']
+    first, last = (f(e['ts'] for e in found if 'ts' in e) for f in (min, max))
+    age = time.time() - int(end['begin_realtime_ns']) / 1e9
+    up = time.clock_gettime(time.CLOCK_MONOTONIC) - int(end['begin_monotonic_ns']) / 1e9
+    print('from %f to %f us, in %f s, %f s and %f s ago' % (first, last, end['seconds'], age, up))
+    if not (0 <= first < 1e6 * end['seconds'] and last < 1e6 * end['seconds'] + 1e6
+            and 0 < age < 3600 and abs(age - up) < 1):
+        sys.exit('the times are wrong')
+
+
 def print_metrics(path):
-    """The samples of an OpenMetrics text."""
-    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+    """The samples of a text of metrics."""
+    if path.endswith('.prom'):
+        from prometheus_client.parser import text_string_to_metric_families
+    else:
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families
     with open(path, encoding='ascii') as file:
         for family in text_string_to_metric_families(file.read()):
             for sample in family.samples:
@@ -145,12 +164,14 @@ def query(port, expression):
 
 def check_prometheus(folder):
     """Scrape a file of the textfile collector, and compare each sample."""
-    samples = {}
+    samples, about = {}, set()
     with open(os.path.join(folder, 'trapstat.prom'), encoding='ascii') as file:
         for line in file:
             if not line.startswith('#'):
                 name, value = line.rsplit(' ', 1)
                 samples[name] = float(value)
+            else:
+                about.add(line.strip())
     exporter, server = free_port(), free_port()
     with tempfile.TemporaryDirectory() as tmp:
         with open(tmp + '/config', 'w', encoding='ascii') as file:
@@ -174,11 +195,14 @@ def check_prometheus(folder):
                 except OSError:
                     pass
             wrong = [name for name, value in samples.items() if query(server, name) != value]
+            url = 'http://127.0.0.1:%d/metrics' % exporter
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                wrong += sorted(about - set(answer.read().decode().splitlines()))
         finally:
             for program in programs:
                 program.terminate()
                 program.wait()
-    if wrong or not samples:
+    if wrong or not samples or not about:
         sys.exit('of %d samples, these differ: %s' % (len(samples), ' '.join(wrong[:5])))
     print(len(samples), 'samples are equal')
 
@@ -189,4 +213,5 @@ if __name__ == '__main__':
         run_in_terminal(int(words[0]), words[1:])
     else:
         {'events': print_events, 'traps': print_traps, 'nested': check_nested,
+         'begin': check_begin,
          'metrics': print_metrics, 'prometheus': check_prometheus}[what](words[0])
