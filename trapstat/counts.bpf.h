@@ -527,15 +527,14 @@ static __always_inline __u32 mode_of(const struct pt_regs *regs)
 static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __u32 mode,
 				    __u64 error_code)
 {
-	__u64 flags = 0, ip = 0;
-	__u8 code[CODE] = {};
+	__u64 flags = 0, ip = 0, code = 0;
 
 	if (vector == 17)
 		bpf_probe_read_kernel(&flags, sizeof(flags), &regs->eflags);
 	if (vector == 13 && mode == MODE_USER && !error_code) {
 		bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
-		if (bpf_probe_read_user(code, sizeof(code), (void *)ip))
-			bpf_probe_read_user(code, 3, (void *)ip);	/* the page may end */
+		if (bpf_probe_read_user(&code, sizeof(code), (void *)ip))
+			bpf_probe_read_user(&code, 3, (void *)ip);	/* the page may end */
 	}
 	return row_of_trap(vector, mode, error_code, flags, code);
 }

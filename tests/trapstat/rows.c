@@ -10,10 +10,10 @@ static void check(const char *what, unsigned int want, unsigned int vector, unsi
 		  unsigned long long error_code, unsigned long long flags, const char *bytes,
 		  size_t size)
 {
-	unsigned char code[CODE] = {};
+	unsigned long long code = 0;
 	unsigned int row;
 
-	memcpy(code, bytes, size);
+	memcpy(&code, bytes, size);
 	row = row_of_trap(vector, mode, error_code, flags, code);
 	if (row != want) {
 		printf("%s: row %u, not %u\n", what, row, want);
