@@ -90,7 +90,7 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 			place->offset += offset;
 			place->file.ino = ino;
 			place->file.dev = (unsigned long long)major << 20 | minor;
-			note_file(place->file, maps->pid, name);
+			note_file(place->file, maps->pid, start, end, name);
 		}
 		snprintf(place->name, NAME, "%s", name[0] == '/' ? strrchr(name, '/') + 1 : name);
 		return true;

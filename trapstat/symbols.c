@@ -4,6 +4,7 @@
  * notes the path of each file that it meets, so the process may be gone by now.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <mntent.h>
 #include <search.h>
 #include <stdio.h>
@@ -116,52 +117,78 @@ static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
 	return true;
 }
 
-static bool is_file(const char *path, const struct file_path *want)
+/*
+ * Users choose what is behind a path: no FIFO or device is opened, and no other file than the one
+ * that was mapped. The number of a device differs between stat() and the kernel on some file systems.
+ */
+static int open_file(const char *path, unsigned long long ino)
 {
+	int fd = -1, at = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+	char self[32];
+
+	if (at < 0)
+		return -1;
+	if (!fstat(at, &st) && S_ISREG(st.st_mode) && st.st_ino == ino) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+		fd = open(self, O_RDONLY | O_CLOEXEC);
+	}
+	close(at);
+	return fd;
+}
+
+/* The number of an inode is used again, but hardly for a file of the same size */
+static int open_sized(const char *path, const struct file_path *want, unsigned long long ino)
+{
+	int fd = open_file(path, ino);
 	struct stat st;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) &&
-		(unsigned long long)st.st_size == want->size;
+	if (fd >= 0 && (fstat(fd, &st) || (unsigned long long)st.st_size != want->size)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
 }
 
 /*
  * Mount points are not part of the path: look below each of them. The folder that overlayfs takes
  * a file from is, and need not be visible: look for the rest of the path, as the process sees it.
  */
-static bool find_file(char *path, size_t size, const struct file_path *want, unsigned int pid)
+static int find_file(char *path, size_t size, const struct file_path *want,
+		     unsigned long long ino, unsigned int pid)
 {
 	struct mntent *mount;
 	char tail[PARTS * 65 + 1] = "";
-	bool found = false;
+	int n = 0, fd = -1;
 	FILE *f;
-	int n = 0;
 
 	for (int i = PARTS - 1; i >= 0; i--) {
 		if (!want->part[i][0] || want->part[i][0] == '/')
 			continue;
 		n += sprintf(tail + n, "/%.64s", want->part[i]);
 	}
-	for (const char *rest = tail; rest && !found; rest = strchr(rest + 1, '/')) {
+	for (const char *rest = tail; rest && *rest && fd < 0; rest = strchr(rest + 1, '/')) {
 		snprintf(path, size, "/proc/%u/root%s", pid, rest);
-		found = is_file(path, want);
-		if (!found) {
+		fd = open_sized(path, want, ino);
+		if (fd < 0) {
 			snprintf(path, size, "%s", rest);
-			found = is_file(path, want);
+			fd = open_sized(path, want, ino);
 		}
 	}
-	f = found ? NULL : setmntent("/proc/self/mounts", "r");
-	while (f && !found && (mount = getmntent(f))) {
+	f = fd >= 0 ? NULL : setmntent("/proc/self/mounts", "re");
+	while (f && fd < 0 && (mount = getmntent(f))) {
 		snprintf(path, size, "%s%s", mount->mnt_dir, tail);
-		found = is_file(path, want);
+		fd = open_sized(path, want, ino);
 	}
 	if (f)
 		endmntent(f);
-	return found;
+	return fd;
 }
 
 static char *no_path;
 
-static void open_binary(struct binary *binary, const char *path)
+/* The module closes the file */
+static void open_binary(struct binary *binary, const char *path, int fd)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
@@ -170,10 +197,13 @@ static void open_binary(struct binary *binary, const char *path)
 		.debuginfo_path = &no_path,
 	};
 
-	binary->dwfl = dwfl_begin(&callbacks);
+	binary->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
+	if (binary->dwfl)
+		binary->module = dwfl_report_offline(binary->dwfl, "", path, fd);
+	if (fd >= 0 && !binary->module)
+		close(fd);
 	if (!binary->dwfl)
 		return;
-	binary->module = dwfl_report_offline(binary->dwfl, "", path, -1);
 	dwfl_report_end(binary->dwfl, NULL, NULL);
 }
 
@@ -216,19 +246,29 @@ static struct binary *binary_of(struct file_key key, bool *is_new)
  * note_file - Open a file whose functions may be looked for, as long as its process is there
  * @key:	the file
  * @pid:	the process
+ * @start:	of a mapping of it
+ * @end:	of that mapping
  * @path:	the name that the process has mapped it by
  */
-void note_file(struct file_key key, unsigned int pid, const char *path)
+void note_file(struct file_key key, unsigned int pid, unsigned long long start,
+	       unsigned long long end, const char *path)
 {
 	struct binary *binary;
 	char of_process[4200];
 	bool is_new;
+	int fd;
 
 	binary = binary_of(key, &is_new);
 	if (!binary || !is_new)
 		return;
-	snprintf(of_process, sizeof(of_process), "/proc/%u/root%s", pid, path);
-	open_binary(binary, access(of_process, R_OK) ? path : of_process);
+	/* It is the file itself, also if another one has its name by now, and it takes root */
+	snprintf(of_process, sizeof(of_process), "/proc/%u/map_files/%llx-%llx", pid, start, end);
+	fd = open_file(of_process, key.ino);
+	if (fd < 0) {
+		snprintf(of_process, sizeof(of_process), "/proc/%u/root%s", pid, path);
+		fd = open_file(of_process, key.ino);
+	}
+	open_binary(binary, path, fd);
 }
 
 static struct binary *find_binary(const struct event *event, const struct sources *s)
@@ -240,9 +280,9 @@ static struct binary *find_binary(const struct event *event, const struct source
 
 	binary = binary_of(event->code.file, &is_new);
 	if (binary && is_new &&
-	    !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &event->code.file, &file) &&
-	    find_file(path, sizeof(path), &file, event->pid))
-		open_binary(binary, path);
+	    !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &event->code.file, &file))
+		open_binary(binary, path, find_file(path, sizeof(path), &file,
+						    event->code.file.ino, event->pid));
 	return binary;
 }
 

@@ -10,7 +10,8 @@ struct symbol {
 };
 
 const struct symbol *symbol_of(const struct event *event, const struct sources *s);
-void note_file(struct file_key key, unsigned int pid, const char *path);
+void note_file(struct file_key key, unsigned int pid, unsigned long long start,
+	       unsigned long long end, const char *path);
 void symbols_free(void);
 
 /* maps.c */
