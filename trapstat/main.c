@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -339,6 +340,7 @@ int main(int argc, char **argv)
 	struct options o = {
 		.interval = 1,
 		.rows = 20,
+		.pidfd = -1,
 		.config = { .vector = ANY, .outcome = ANY, .mode = ANY },
 	};
 	struct sigaction action = { .sa_handler = end }, before;	/* before: of SIGHUP */
@@ -381,8 +383,12 @@ int main(int argc, char **argv)
 	o.config.record = view == RECORD;
 	find_namespace(&o.config);
 	dispositions_note();
-	if (o.config.pid)
+	if (o.config.pid) {
 		check_pid(o.config.pid);
+		o.pidfd = syscall(SYS_pidfd_open, o.config.pid, 0);
+		if (o.pidfd < 0)
+			die("there is no process %u", o.config.pid);
+	}
 	check_rights();
 
 	sigaction(SIGINT, &action, NULL);

@@ -20,6 +20,8 @@ struct recorder {
 	const struct options *o;
 	const struct counts *c;
 	bool detached;			/* no more events come */
+	struct event *queue;		/* those that came, and have no symbols yet */
+	size_t done, queued, room;
 	FILE *out;
 	struct record_begin begin;
 	long good;			/* the file is whole up to here */
@@ -88,22 +90,57 @@ static bool is_over(const struct recorder *r)
 	return !r->detached && (ended || (o->count && counts_age(r->c) >= o->interval * o->count));
 }
 
-static int on_event(void *context, void *data, size_t size)
+static void add_event(struct recorder *r, const struct event *event)
 {
-	struct recorder *r = context;
 	struct shown shown;
-	struct event event;
 
-	if (size < sizeof(struct event) || r->error)
-		return is_over(r) ? -1 : 0;
-	event = *(struct event *)data;
-	locate_event(&event);
-	shown_of(&shown, &event, r->s);
+	shown_of(&shown, event, r->s);
 	shown.begin = r->begin.monotonic;
 	r->sink->add(r->out, &shown);
 	r->events++;
 	if (r->events % 16 == 0)
 		flush(r);
+}
+
+/* To read the symbols of a program may take seconds: so not while events come */
+enum { MOST_QUEUED = 1 << 20, AT_ONCE = 64 };
+
+static void drain(struct recorder *r, size_t most)
+{
+	for (; most && r->done < r->queued && !r->error; most--)
+		add_event(r, &r->queue[r->done++]);
+	if (r->done == r->queued)
+		r->done = r->queued = 0;
+}
+
+static bool has_room(struct recorder *r)
+{
+	struct event *more;
+
+	if (r->queued < r->room)
+		return true;
+	if (r->room >= MOST_QUEUED)
+		return false;
+	more = realloc(r->queue, (2 * r->room + 1024) * sizeof(*more));
+	if (!more)
+		return false;
+	r->queue = more;
+	r->room = 2 * r->room + 1024;
+	return true;
+}
+
+static int on_event(void *context, void *data, size_t size)
+{
+	struct recorder *r = context;
+
+	if (size < sizeof(struct event) || r->error)
+		return is_over(r) ? -1 : 0;
+	if (!has_room(r))
+		drain(r, r->queued);
+	if (has_room(r)) {
+		r->queue[r->queued] = *(struct event *)data;
+		locate_event(&r->queue[r->queued++]);
+	}
 	return is_over(r) ? -1 : 0;
 }
 
@@ -232,7 +269,8 @@ int view_record(struct sources *s, const struct options *o)
 	if (!failed && o->command && command_start(s, o->command))
 		return 1;
 	while (!failed && !is_over(&r) && !has_gone(o)) {
-		ring_buffer__poll(ring, 50);
+		if (!ring_buffer__poll(ring, r.queued ? 0 : 50))
+			drain(&r, AT_ONCE);
 		failed = !flush(&r);
 		if (o->command && command_has_ended(&status, &usage))
 			break;
@@ -241,6 +279,7 @@ int view_record(struct sources *s, const struct options *o)
 	sources_detach(s);
 	r.detached = true;
 	ring_buffer__consume(ring);
+	drain(&r, r.queued);
 	fill_end(&end, &r, &c, o);
 	if (failed || !flush(&r)) {
 		cut_off(&r, o->file);
@@ -254,6 +293,7 @@ int view_record(struct sources *s, const struct options *o)
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);
 	print_lost(stderr, &c, o->verbose);
 	ring_buffer__free(ring);
+	free(r.queue);
 	counts_free(&c);
 	return failed ? 1 : status;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* trapstat [interval [count]]: the table of traps */
-#include <errno.h>
-#include <signal.h>
+#define _GNU_SOURCE
+#include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,7 +72,10 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
  */
 bool has_gone(const struct options *o)
 {
-	if (!o->config.pid || !kill(o->config.pid, 0) || errno != ESRCH)
+	struct pollfd process = { .fd = o->pidfd, .events = POLLIN };
+
+	/* A zombie has ended, too */
+	if (poll(&process, 1, 0) < 1)
 		return false;
 	fprintf(stderr, "trapstat: process %u has ended\n", o->config.pid);
 	return true;
@@ -107,16 +110,18 @@ bool next_interval(const struct options *o, long *n)
  */
 int read_interval(struct counts *c, struct sources *s, const struct options *o)
 {
+	struct pollfd process = { .fd = o->pidfd, .events = POLLIN };
 	struct timespec rest = {};
+	bool is_over = false;
 	double left;
 
 	counts_next(c);
-	while (!ended && (left = o->interval - counts_age(c)) > 0) {
+	while (!ended && !is_over && (left = o->interval - counts_age(c)) > 0) {
 		if (o->config.by && left > 0.25)
 			left = 0.25;
 		rest.tv_sec = left;
 		rest.tv_nsec = (left - rest.tv_sec) * 1e9;
-		nanosleep(&rest, NULL);
+		is_over = ppoll(&process, 1, &rest, NULL) > 0;
 		if (o->config.by && counts_read(c, s))
 			return -1;
 	}

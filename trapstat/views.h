@@ -11,6 +11,7 @@ struct options {
 	long count;			/* of intervals, 0: until a signal comes */
 	bool per_cpu, verbose;
 	int rows;			/* of faults, 0: all */
+	int pidfd;			/* of the process of -p, or -1 */
 	const char *file;		/* to write to, or NULL */
 	struct config config;
 	char **command;

@@ -185,7 +185,7 @@ faults_right() {
 	exits table 0 && says cpu1 && exits process 0 && of_group workload 3500 3600 && of_group workload 3000 3050 7 &&
 	of_group workload 500 540 9 && of_group total 0 0 && exits execed 0 && of_group workload 1000 1100 &&
 	exits thread 0 && [ "$(awk '$2 == "workload" && $4 >= 250 && $4 <= 260' "$file" | wc -l)" = 2 ] &&
-	exits cgroup 0 && says " 1 $root " && exits pid 0 && of_group workload 1000 1050 && says 'has ended' || return 1
+	exits cgroup 0 && says " 1 $root " && exits pid 0 && of_group workload 1000 1050 && says 'has ended' && exits zombie 0 && says 'has ended' || return 1
 	if ! has_btf; then
 		exits file 1 && says 'trapstat: no source here has the file of a fault'
 	else
@@ -375,9 +375,9 @@ rows_right() {
 }
 # A shell completes names of options, views and vectors
 completes() {
-	bash -c '. "$1"; COMP_WORDS=(trapstat --vector "#U") COMP_CWORD=2; _trapstat; echo "${COMPREPLY[@]}"
+	bash -c '. "$1"; COMP_WORDS=(trapstat --vector "UD") COMP_CWORD=2; _trapstat; echo "${COMPREPLY[@]}"
 		COMP_WORDS=(trapstat rec) COMP_CWORD=1; _trapstat; echo "${COMPREPLY[@]}"' \
-		sh "$top/trapstat/completion" >"$logs/completion" && echo '#UD
+		sh "$top/trapstat/completion" >"$logs/completion" && echo 'UD
 record' | cmp - "$logs/completion"
 }
 
