@@ -255,7 +255,7 @@ int view_command(struct sources *s, const struct options *o)
 				failed = counts_read(&c, s);
 			}
 		}
-		if (failed || counts_read(&c, s)) {
+		if (failed || counts_end(&c, s)) {
 			status = 1;
 		} else {
 			c.seconds = (ended_at - began) / 1e9;

@@ -210,7 +210,6 @@ int counts_read(struct counts *c, struct sources *s)
 	int outer = bpf_map__fd(s->bpf->maps.faults);
 	int map[] = { bpf_map__fd(s->bpf->maps.faults_0), bpf_map__fd(s->bpf->maps.faults_1) };
 	unsigned int zero = 0, used = s->map;
-	unsigned long long missed;
 
 	s->map = !used;
 	s->bpf->bss->generation = s->map;
@@ -226,10 +225,25 @@ int counts_read(struct counts *c, struct sources *s)
 	}
 	read_numbers(s, offsetof(struct cpu_counts, lost), LOST_CALLS, c->lost, c->lost_before);
 	read_numbers(s, offsetof(struct cpu_counts, failed), FAILURES, c->failed, c->failed_before);
-	missed = missed_calls(s);
+	return 0;
+}
+
+/**
+ * counts_end - Add what was counted since the reading before, and all that is shown of it
+ * @c:	to these
+ * @s:	the sources
+ *
+ * It takes a call of bpf() for each program, so an interval has it once.
+ *
+ * Return: 0, or -1 if there is no memory
+ */
+int counts_end(struct counts *c, struct sources *s)
+{
+	unsigned long long missed = missed_calls(s);
+
 	c->lost[LOST_CALLS] += missed - c->lost_before[LOST_CALLS];
 	c->lost_before[LOST_CALLS] = missed;
-	return 0;
+	return counts_read(c, s);
 }
 
 /**
@@ -249,7 +263,7 @@ int counts_init(struct counts *c, struct sources *s)
 	c->trap_before = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	if (c->cpus < 1 || !c->trap || !c->trap_before)
 		return -1;
-	if (counts_read(c, s))
+	if (counts_end(c, s))
 		return -1;
 	counts_next(c);
 	return 0;

@@ -27,6 +27,7 @@ struct counts {
 
 int counts_init(struct counts *c, struct sources *s);
 void counts_next(struct counts *c);
+int counts_end(struct counts *c, struct sources *s);
 int counts_read(struct counts *c, struct sources *s);
 void counts_free(struct counts *c);
 struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);

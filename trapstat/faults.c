@@ -255,7 +255,7 @@ int view_slow(struct sources *s, const struct options *o)
 		age = counts_age(&c);
 		if (age - last >= 1) {
 			last = age;
-			if (counts_read(&c, s))
+			if (counts_end(&c, s))
 				break;
 		}
 		/* As soon as it grows */
@@ -266,7 +266,7 @@ int view_slow(struct sources *s, const struct options *o)
 		if (ferror(stdout) || fflush(stdout))
 			break;
 	}
-	counts_read(&c, s);
+	counts_end(&c, s);
 	sources_detach(s);
 	detached = true;
 	ring_buffer__consume(ring);

@@ -275,7 +275,7 @@ int view_record(struct sources *s, const struct options *o)
 		if (o->command && command_has_ended(&status, &usage))
 			break;
 	}
-	counts_read(&c, s);
+	counts_end(&c, s);
 	sources_detach(s);
 	r.detached = true;
 	ring_buffer__consume(ring);

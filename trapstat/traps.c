@@ -125,7 +125,7 @@ int read_interval(struct counts *c, struct sources *s, const struct options *o)
 		if (o->config.by && counts_read(c, s))
 			return -1;
 	}
-	return counts_read(c, s);
+	return counts_end(c, s);
 }
 
 /**
