@@ -215,26 +215,6 @@ static __always_inline void count_trap(__u32 row, __u32 mode, __u64 count, __u64
 		__sync_fetch_and_add(&sum->ns, ns);
 }
 
-static __always_inline __u32 bucket_of(__u64 ns)
-{
-	__u32 log = 0;
-	__u64 n = ns;
-
-	if (ns < 4)
-		return ns;
-#pragma unroll
-	for (int shift = 32; shift > 1; shift /= 2) {
-		if (n >> shift) {
-			log += shift;
-			n >>= shift;
-		}
-	}
-	if (n >> 1)
-		log++;
-	log = (log - 1) * 4 + ((ns >> (log - 2)) & 3);
-	return log < BUCKETS ? log : BUCKETS - 1;
-}
-
 static __always_inline struct file_key note_file(const struct file *file)
 {
 	struct file_key key = {

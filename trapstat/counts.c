@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "buckets.h"
 #include "counts.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
@@ -321,16 +322,6 @@ void sum_add(struct fault_sum *to, const struct fault_sum *sum)
 		memcpy(to->name, sum->name, NAME);
 }
 
-/* The middle of a bucket, see bucket_of() */
-static unsigned long long middle(unsigned int bucket)
-{
-	unsigned int log = bucket / 4 + 1;
-
-	if (bucket < 4)
-		return bucket;
-	return ((4ULL + bucket % 4) << (log - 2)) + (1ULL << (log - 2)) / 2;
-}
-
 /**
  * sum_percentile - How long at most a share of the faults took
  * @sum:	these faults
@@ -353,5 +344,5 @@ unsigned long long sum_percentile(const struct fault_sum *sum, double share)
 	}
 	if (!n || i == BUCKETS)
 		return sum->max;
-	return middle(i) < sum->max ? middle(i) : sum->max;
+	return middle_of(i) < sum->max ? middle_of(i) : sum->max;
 }

@@ -24,9 +24,13 @@ struct recorder {
 	size_t done, queued, room;
 	FILE *out;
 	struct record_begin begin;
-	long good;			/* the file is whole up to here */
+	/* The file is whole up to there; with the first one, there is room for its end */
+	struct mark {
+		long at;
+		unsigned long long events;
+	} safe, good;
 	int error;			/* errno of the write that failed */
-	unsigned long long events, written;	/* written: those in the file for sure */
+	unsigned long long events;
 };
 
 /**
@@ -67,9 +71,13 @@ static void shown_of(struct shown *shown, const struct event *event, const struc
 	copy(shown->place, sizeof(shown->place), text_place(&event->place).text);
 }
 
+enum { ROOM = 2048 };		/* for the end of a file */
+
 /* What is in the file now stays */
 static bool flush(struct recorder *r)
 {
+	struct mark now;
+
 	if (r->error)
 		return false;
 	errno = EIO;		/* for a failure before */
@@ -77,8 +85,14 @@ static bool flush(struct recorder *r)
 		r->error = errno;
 		return false;
 	}
-	r->good = ftell(r->out);
-	r->written = r->events;
+	now.at = ftell(r->out);
+	now.events = r->events;
+	if (!r->events) {
+		r->safe = r->good = now;
+	} else if (now.at - r->good.at >= ROOM) {
+		r->safe = r->good;
+		r->good = now;
+	}
 	return true;
 }
 
@@ -203,16 +217,16 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	end->lost = lost_of(c);
 }
 
-/* The file cannot grow: cut it after the last whole event, which leaves room for the end */
+/* The file cannot grow: cut it after a whole event, so that there is room for the end */
 static void cut_off(struct recorder *r, const char *path)
 {
 	fprintf(stderr, "trapstat: %s: %s: it ends after %llu of %llu events\n", path,
-		strerror(r->error), r->written, r->events);
-	if (ftruncate(fileno(r->out), r->good))
+		strerror(r->error), r->safe.events, r->events);
+	if (ftruncate(fileno(r->out), r->safe.at))
 		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
 	clearerr(r->out);
-	fseek(r->out, r->good, SEEK_SET);
-	r->events = r->written;
+	fseek(r->out, r->safe.at, SEEK_SET);
+	r->events = r->safe.events;
 }
 
 /**

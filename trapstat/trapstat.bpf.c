@@ -13,6 +13,7 @@
 
 #include "kernel.h"
 #include "trapstat.h"
+#include "buckets.h"
 #include "rows.h"
 #include "counts.bpf.h"
 
