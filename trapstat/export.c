@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * trapstat export: counts and latency histograms. Standard output gets OpenMetrics text, a file the
- * text format of Prometheus, which is all that the textfile collector of node_exporter reads. There,
- * the name of a counter has its suffix in the lines of type and help too.
+ * trapstat export: counts and latency histograms. Standard output gets OpenMetrics text, a file
+ * the text format of Prometheus, which is all that the textfile collector of node_exporter reads.
+ * There, the name of a counter has its suffix in the lines of type and help too.
  */
 #define _GNU_SOURCE
 #include <errno.h>

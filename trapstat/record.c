@@ -88,7 +88,8 @@ static bool flush(struct recorder *r)
 	now.at = ftell(r->out);
 	now.events = r->events;
 	if (!r->events) {
-		r->safe = r->good = now;
+		r->safe = now;
+		r->good = now;
 	} else if (now.at - r->good.at >= ROOM) {
 		r->safe = r->good;
 		r->good = now;
@@ -123,8 +124,10 @@ static void drain(struct recorder *r, size_t most)
 {
 	for (; most && r->done < r->queued && !r->error; most--)
 		add_event(r, &r->queue[r->done++]);
-	if (r->done == r->queued)
-		r->done = r->queued = 0;
+	if (r->done == r->queued) {
+		r->done = 0;
+		r->queued = 0;
+	}
 }
 
 static bool has_room(struct recorder *r)

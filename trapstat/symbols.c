@@ -119,7 +119,7 @@ static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
 
 /*
  * Users choose what is behind a path: no FIFO or device is opened, and no other file than the one
- * that was mapped. The number of a device differs between stat() and the kernel on some file systems.
+ * that was mapped. On some file systems, stat() has another device than the kernel.
  */
 static int open_file(const char *path, unsigned long long ino)
 {

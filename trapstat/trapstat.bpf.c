@@ -99,7 +99,7 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	if (!ctx->args[1] || !is_wanted())
 		return 0;
 	if (ctx->args[1] > 1)
-		bpf_probe_read_kernel(info, sizeof(info), (void *)ctx->args[1]);	/* 0 if bad */
+		bpf_probe_read_kernel(info, sizeof(info), (void *)ctx->args[1]);
 	else
 		info[2] = 128;
 	if (info[2] <= 0)

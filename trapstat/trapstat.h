@@ -74,7 +74,7 @@ struct trap_sum {
 struct cpu_counts {
 	struct trap_sum trap[ROWS][2];
 	unsigned long long signal[SIGNALS * CODES], lost[LOST_CALLS], failed[FAILURES];
-} __attribute__((aligned(64)));
+};
 
 struct fault_key {
 	unsigned long long id;		/* of the process, or what "by" asks for */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests what trapstat computes without BPF. It is linked with the sources that it does not include. */
+/* Tests what trapstat computes without BPF; linked with the sources that it does not include */
 #define _GNU_SOURCE
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/maps.c"
@@ -34,10 +34,10 @@ static void test_buckets(void)
 
 	for (unsigned long long ns = 0; ns < 1ULL << 38; ns += 1 + ns / 97) {
 		bucket = bucket_of(ns);
-		check(bucket >= last && bucket - last <= 1, "%llu ns: bucket %u after %u", ns, bucket,
-		      last);
-		check(bucket == BUCKETS - 1 || is_near(middle_of(bucket), ns), "%llu ns: middle %llu",
-		      ns, middle_of(bucket));
+		check(bucket >= last && bucket - last <= 1, "%llu ns: bucket %u after %u", ns,
+		      bucket, last);
+		check(bucket == BUCKETS - 1 || is_near(middle_of(bucket), ns),
+		      "%llu ns: middle %llu", ns, middle_of(bucket));
 		last = bucket;
 	}
 	check(bucket_of(1ULL << 37) == BUCKETS - 1, "2^37 is not in the last bucket");
@@ -78,8 +78,8 @@ static void is_at(struct maps *maps, unsigned long long address, const char *nam
 
 	check(is_found == !!name, "%#llx: found %d", address, is_found);
 	if (is_found && name)
-		check(!strcmp(place.name, name) && place.offset == offset, "%#llx: %s+%#llx", address,
-		      place.name, place.offset);
+		check(!strcmp(place.name, name) && place.offset == offset, "%#llx: %s+%#llx",
+		      address, place.name, place.offset);
 }
 
 static void test_maps(void)
