@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -247,6 +248,18 @@ int counts_end(struct counts *c, struct sources *s)
 	return counts_read(c, s);
 }
 
+/* Those of kprobes and of records of events, since 6.7; all others */
+static bool knows_skips(const struct sources *s)
+{
+	struct utsname name;
+	int major, minor;
+
+	if (s->ends != ENDS_BY_KPROBE && s->ends != ENDS_BY_RECORD)
+		return true;
+	return !uname(&name) && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+		(major > 6 || (major == 6 && minor >= 7));
+}
+
 /**
  * counts_init - Begin to read
  * @c:	for counts_read()
@@ -260,6 +273,7 @@ int counts_init(struct counts *c, struct sources *s)
 {
 	memset(c, 0, sizeof(*c));
 	c->cpus = s->cpus;
+	c->knows_skips = knows_skips(s);
 	c->trap = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	c->trap_before = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	if (c->cpus < 1 || !c->trap || !c->trap_before)

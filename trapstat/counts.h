@@ -13,6 +13,7 @@ struct fault_row {
 /* All since counts_next() */
 struct counts {
 	int cpus;
+	bool knows_skips;			/* whether the kernel counts skipped programs */
 	double seconds;				/* from then to the last reading */
 	struct trap_sum *trap, *trap_before;	/* [ROWS][2][cpus] */
 	unsigned long long signal[SIGNALS * CODES], signal_before[SIGNALS * CODES];

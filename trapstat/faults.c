@@ -2,6 +2,7 @@
 /* trapstat faults: page faults by process, thread, cgroup or file */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -127,6 +128,23 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 		fprintf(out, " %8s\n", "-");
 }
 
+/**
+ * group_root - Where the control groups of version 2 are, or NULL
+ */
+const char *group_root(void)
+{
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	static char path[256];
+	struct mntent *mount;
+
+	while (f && !path[0] && (mount = getmntent(f)))
+		if (!strcmp(mount->mnt_type, "cgroup2"))
+			copy(path, sizeof(path), mount->mnt_dir);
+	if (f)
+		endmntent(f);
+	return path[0] ? path : NULL;
+}
+
 /* The number of a control group is what a handle of its folder has */
 static const char *group_name(unsigned long long id)
 {
@@ -135,7 +153,9 @@ static const char *group_name(unsigned long long id)
 		struct file_handle handle;
 		unsigned char id[8];
 	} h = { .handle = { .handle_bytes = sizeof(id), .handle_type = FILEID_KERNFS } };
-	int root = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd;
+	const char *folder = group_root();
+	int root = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1, fd;
+	size_t size = folder ? strlen(folder) : 0;
 	char link[64];
 	ssize_t n = -1;
 
@@ -146,11 +166,12 @@ static const char *group_name(unsigned long long id)
 		n = readlink(link, path, sizeof(path) - 1);
 		close(fd);
 	}
-	close(root);
+	if (root >= 0)
+		close(root);
 	path[n > 0 ? n : 0] = '\0';
-	if (n <= 0 || strncmp(path, "/sys/fs/cgroup", 14))
+	if (n <= 0 || strncmp(path, folder, size))
 		return "";
-	return path[14] ? path + 14 : "/";
+	return path[size] ? path + size : "/";
 }
 
 static const char *name_of(const struct group *g, enum by by)
@@ -211,6 +232,9 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
  */
 int view_faults(struct sources *s, const struct options *o)
 {
+	if (o->config.by == BY_CGROUP && !group_root())
+		fputs("trapstat: no control groups of version 2 are mounted; -g has no others\n",
+		      stderr);
 	return view_intervals(s, o, print_faults);
 }
 

@@ -175,7 +175,7 @@ static int to_cgroup(const char *text)
 	int fd;
 
 	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", i ? "" : "/sys/fs/cgroup", text);
+		snprintf(path, sizeof(path), "%s/%s", i ? "" : group_root() ?: "", text);
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		/* 0 stands for all groups */
 		if (!fd)
@@ -292,11 +292,14 @@ static void read_options(struct options *o, int argc, char **argv)
 }
 
 /* "trapstat report FILE.json": no kernel has a part in it */
-static int make_page(const struct options *o, char **words)
+static int make_page(const struct options *o, const struct options *given, char **words)
 {
 	const char *suffix = words[0] ? strrchr(words[0], '.') : NULL;
 	char page[4096];
 
+	if (memcmp(&o->config, &given->config, sizeof(o->config)) || o->per_cpu ||
+	    o->rows != given->rows)
+		die("report takes no other option than -o");
 	if (!suffix || strcmp(suffix, ".json") || words[1])
 		die("report takes the name of a record, FILE.json");
 	if (o->file && sink_of(o->file) != &page_sink)
@@ -343,6 +346,7 @@ int main(int argc, char **argv)
 		.pidfd = -1,
 		.config = { .vector = ANY, .outcome = ANY, .mode = ANY },
 	};
+	const struct options given = o;
 	struct sigaction action = { .sa_handler = end }, before;	/* before: of SIGHUP */
 	enum view view = TRAPS;
 	struct sources s;
@@ -362,7 +366,7 @@ int main(int argc, char **argv)
 			view = v;
 	optind += view != TRAPS;
 	if (view == REPORT)
-		return make_page(&o, argv + optind);
+		return make_page(&o, &given, argv + optind);
 	if (o.command && !*o.command)
 		die("there is no command after --");
 	if (!o.command && optind < argc) {

@@ -28,7 +28,8 @@ static struct {
 	unsigned int tops[TOPS];
 } page;
 
-asm(".pushsection .rodata\npage_html:\n.incbin \"page.html\"\n.byte 0\n.popsection");
+asm(".pushsection .rodata\n.globl page_html\n"
+    "page_html:\n.incbin \"page.html\"\n.byte 0\n.popsection");
 
 static int by_name(const void *a, const void *b)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The words that all views share */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -305,6 +306,8 @@ void print_lost(FILE *out, const struct counts *c, bool is_verbose)
 	for (int i = 0; i < LOSTS; i++)
 		if (c->lost[i])
 			fprintf(out, ", %s %llu", names[i], c->lost[i]);
+	if (!c->knows_skips)
+		fputs(", skipped kprobes not known (before Linux 6.7)", out);
 	fprintf(out, "%s\n", n ? ": the counts are at least so high" : "");
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])
@@ -313,18 +316,19 @@ void print_lost(FILE *out, const struct counts *c, bool is_verbose)
 
 /**
  * screen_show - Print a text; in a terminal, in place of the last one
- * @text:	the text, which is changed
+ * @text:	the text
  *
  * A terminal shows as much of it as there is room for.
  *
  * Return: 0, or 1 with a message
  */
-int screen_show(char *text)
+int screen_show(const char *text)
 {
+	const char *term = getenv("TERM"), *line = text;
 	struct winsize size;
-	int row = 1;
+	int row = 1, n;
 
-	if (!isatty(STDOUT_FILENO)) {
+	if (!isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb")) {
 		fputs(text, stdout);
 		goto out;
 	}
@@ -332,9 +336,10 @@ int screen_show(char *text)
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		size = (struct winsize){ .ws_row = 25, .ws_col = 80 };
 	fputs("\033[H", stdout);
-	for (char *line = strtok(text, "\n"); line && row < size.ws_row;
-	     line = strtok(NULL, "\n"), row++)
-		printf("%.*s\033[K\n", size.ws_col, line);
+	for (; *line && row < size.ws_row; line += n + !!line[n], row++) {
+		n = strcspn(line, "\n");
+		printf("%.*s\033[K\n", n < size.ws_col ? n : size.ws_col, line);
+	}
 	fputs("\033[J", stdout);
 out:
 	return flush_stdout();

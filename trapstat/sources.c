@@ -328,7 +328,11 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 	}
 	if (error)
 		sources_close(s);
-	else if (verbose)
+	else if (!s->btf && access("/sys/kernel/tracing/events", F_OK) &&
+		 access("/sys/kernel/debug/tracing/events", F_OK))
+		fputs("trapstat: for more sources: mount -t tracefs none /sys/kernel/tracing\n",
+		      stderr);
+	if (!error && verbose)
 		fprintf(stderr, "trapstat: counting\n");
 	return error;
 }

@@ -96,6 +96,9 @@ static void read_kernel(void)
 	qsort(kernel, kernel_symbols, sizeof(*kernel), by_address);
 }
 
+/* A module that was loaded later is not there: what is far behind a function is not in it */
+enum { MOST_FUNCTION = 0x10000 };
+
 static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
 {
 	size_t from = 0, to;
@@ -111,7 +114,7 @@ static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
 		else
 			to = middle;
 	}
-	if (from == to || kernel[from].address > ip)
+	if (from == to || kernel[from].address > ip || ip - kernel[from].address > MOST_FUNCTION)
 		return false;
 	snprintf(symbol->function, sizeof(symbol->function), "%s", kernel[from].name);
 	return true;

@@ -35,10 +35,14 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 	unsigned int vector = s->config->vector, mode = s->config->mode;
 	struct trap_sum user, kernel, cpu;
 	bool known, has_user;
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
+	/* A machine may have far fewer CPUs than are possible */
+	if (!per_cpu || cpus > c->cpus)
+		cpus = per_cpu ? c->cpus : 0;
 	fprintf(out, "%-11s %10s %10s %8s", "TRAP", rates ? "user/s" : "user",
 		rates ? "kernel/s" : "kernel", "TIME");
-	for (int i = 0; per_cpu && i < c->cpus; i++)
+	for (int i = 0; i < cpus; i++)
 		fprintf(out, " %*scpu%d", i < 10 ? 6 : i < 100 ? 5 : 4, "", i);
 	fputc('\n', out);
 	for (int row = 0; row < ROWS; row++) {
@@ -55,7 +59,7 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 			fprintf(out, " %7.2f%%", (user.ns + kernel.ns) / all);
 		else
 			fprintf(out, " %8s", "-");
-		for (int i = 0; per_cpu && i < c->cpus; i++) {
+		for (int i = 0; i < cpus; i++) {
 			cpu = counts_trap(c, row, MODE_USER, i);
 			cpu.count += counts_trap(c, row, MODE_KERNEL, i).count;
 			print_rate(out, known, cpu.count, seconds);

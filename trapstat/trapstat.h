@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What trapstat and its BPF programs share */
+/*
+ * What trapstat and its BPF programs share.
+ *
+ *   events and functions of the kernel
+ *     |  sources.c picks those that this kernel has, and attaches a program to each
+ *   trapstat.bpf.c
+ *     |  counts.bpf.h adds up in maps, or sends an event; rows.h names traps, buckets.h times
+ *   maps "counts", "faults_0/1", "slowest_faults"        ring buffer "events"
+ *     |  counts.c reads what was added since                |  record.c, faults.c (--slower)
+ *   struct counts                                        struct event
+ *     |  traps.c (intervals), faults.c, command.c,          |  maps.c finds mappings, symbols.c
+ *     |  export.c: the views                                |  functions
+ *   text, by print.c                                     json.c, page.c, record.c (CSV)
+ *
+ * main.c reads the options, and opens the sources for the view.
+ */
 #ifndef TRAPSTAT_H
 #define TRAPSTAT_H
 

@@ -23,6 +23,7 @@ int view_intervals(struct sources *s, const struct options *o,
 		   int (*print)(FILE *out, struct counts *c, const struct sources *s,
 				const struct options *o));
 int view_traps(struct sources *s, const struct options *o);
+const char *group_root(void);
 int view_faults(struct sources *s, const struct options *o);
 int view_slow(struct sources *s, const struct options *o);
 int view_command(struct sources *s, const struct options *o);

@@ -362,7 +362,7 @@ other_sources_right() {
 	local kind
 	kind='MINOR user anon'
 	has_btf || kind='MINOR user -'
-	exits kprobe 0 && cat "$file" && faults 1000 1100 "$kind" && faults 50 50 'ELSEWHERE user -' && held 5 &&
+	exits kprobe 0 && cat "$file" && { [ "$kernel" != linux-image-amd64 ] || says 'skipped kprobes not known'; } && faults 1000 1100 "$kind" && faults 50 50 'ELSEWHERE user -' && held 5 &&
 	exits none 0 && cat "$file" && faults 1050 1150 '- user -' && says 'counted: - minor, - major;' &&
 	says 'SIGSEGV (si_code 1) 50'
 }
@@ -412,8 +412,10 @@ refuses() {
 	-p 1 -- true:-p is not for a command
 	--cgroup /proc 1:no control group of version 2
 	report x.csv:report takes
+	report -p 1 x.json:report takes no other option
+	report x.json -- true:report takes no other option
 	END
-	[ "$n" = 22 ]
+	[ "$n" = 24 ]
 }
 # Each compiler of this Debian that the Makefile takes makes a program that the kernel loads
 compiles() {
