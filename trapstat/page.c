@@ -29,7 +29,7 @@ static struct {
 } page;
 
 asm(".pushsection .rodata\n.globl page_html\n"
-    "page_html:\n.incbin \"page.html\"\n.byte 0\n.popsection");
+	"page_html:\n.incbin \"page.html\"\n.byte 0\n.popsection");
 
 static int by_name(const void *a, const void *b)
 {

@@ -413,12 +413,9 @@ SEC("raw_tp/sched_process_free")
 int process_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
-	struct call *call = bpf_map_lookup_elem(&calls, &task);
 
-	if (call)
-		bpf_map_delete_elem(&calls, &task);
-	if (config.follow)
-		bpf_map_delete_elem(&followed, &task);
+	bpf_map_delete_elem(&calls, &task);
+	bpf_map_delete_elem(&followed, &task);
 	return 0;
 }
 

@@ -222,7 +222,7 @@ processes_right() {
 	# The rows sum up to the total
 	awk '/^DURATION/ { exit }
 		$2 == "total" || $1 == "total" { for (i = 4; i <= 9; i++) t[i] = $(i - ($1 == "total")) ; next }
-		NR > 1 && NF > 14 { for (i = 4; i <= 9; i++) n[i] += $i }
+		NF == 16 && $1 != "PID" { for (i = 4; i <= 9; i++) n[i] += $i }
 		END { for (i = 4; i <= 9; i++) if (n[i] != t[i]) exit 1 }' "$file"
 }
 lives_right() {
@@ -430,11 +430,12 @@ compiles() {
 	[ "$n" != 0 ] && ! make -s -C "$top/trapstat" OUTPUT="$logs/compiled" CLANG=gcc -B 2>"$logs/refused" &&
 	grep -F 'gcc is none of clang 14 or newer' "$logs/refused" &&
 	make -s -C "$top/trapstat" OUTPUT="$logs/compiled" STATIC=1 -B &&
-	! ldd "$logs/compiled/trapstat" && [ "$(stat -c %s "$logs/compiled/trapstat")" -lt 4000000 ]
+	mv "$logs/compiled/trapstat" "$logs/compiled/trapstat-static" &&
+	! ldd "$logs/compiled/trapstat-static" && [ "$(stat -c %s "$logs/compiled/trapstat-static")" -lt 4000000 ]
 }
 compiled_right() {
 	local c n=0
-	for c in "$logs"/compiled/trapstat*; do
+	for c in "$logs"/compiled/trapstat-*; do
 		exits "compiled-${c##*/}" 0 && faults 1000 1050 'MINOR user anon' || return 1
 		n=$((n + 1))
 	done
