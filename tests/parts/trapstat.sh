@@ -249,6 +249,13 @@ mappings_right() {
 	done
 	ends names-none 0 && of_record names/none.csv 300 301 '#PF - user - .* step_anon'
 }
+# Below 100 a second, as each may keep a program from running
+calls_right() {
+	local n
+	n=$(awk '/BPF_RAW_TRACEPOINT_OPEN|BPF_LINK_CREATE/ { n = 0 } /bpf\(/ { n++ } END { print n }' "$job/calls")
+	echo "$n calls of bpf() in 5 s"
+	ends sleeps 0 && [ "$n" -gt 5 ] && [ "$n" -lt 500 ]
+}
 names_right() {
 	exits special 0 && says 'SIGSEGV 30' && exits vectors 0 && exits umip 0 || return 1
 	is_ours || return 0
@@ -376,7 +383,8 @@ rows_right() {
 # Each has a control: a sample that is wrong is found
 computes() {
 	local sources
-	sources=$(find "$top/trapstat" -name '*.c' ! -name '*.bpf.c' ! -name main.c ! -name maps.c)
+	sources=$(find "$top/trapstat" -name '*.c' ! -name '*.bpf.c' ! -name main.c \
+		! -name maps.c ! -name symbols.c)
 	# shellcheck disable=SC2086 # a list of words
 	gcc -O2 -Wall -isystem "$logs/built" -I"$top/trapstat" -Wno-format-truncation -o "$logs/unit" "$top/tests/trapstat/unit.c" $sources \
 		-lbpf -ldw -lelf -lz -ljansson && "$logs/unit"
@@ -474,6 +482,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: exec by a thread, PIDs used again, a CPU that goes off" lives_right
 	check "$kernel: nothing is left of threads that are gone" leaks_right
 	check "$kernel: BPF finds mapping and function" mappings_right
+	check_with strace "$kernel: a command that sleeps takes few calls of bpf()" calls_right
 	check "$kernel: UMIP has a row of its own" names_right
 	check "$kernel: a command that ends soon, and one that is stopped" ends_right
 	check "$kernel: a command finds nothing changed" ends same 0

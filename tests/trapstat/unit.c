@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/maps.c"
+#include "../../trapstat/symbols.c"
 
 __volatile__ int ended;
 
@@ -132,11 +133,41 @@ static void test_texts(void)
 	is_text(row_name(25).text, "vector 25");
 }
 
+/* What a user may put in the place of a program: to open a FIFO would wait for a writer */
+static void test_files(void)
+{
+	char folder[] = "/tmp/trapstat-unit.XXXXXX", file[64], fifo[64], link[64];
+	struct stat st, of_fifo;
+	int fd;
+
+	check(mkdtemp(folder), "no folder");
+	snprintf(file, sizeof(file), "%s/file", folder);
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	fd = creat(file, 0600);
+	check(!fstat(fd, &st) && !mkfifo(fifo, 0600) && !stat(fifo, &of_fifo) &&
+	      !symlink(fifo, link), "no files");
+	close(fd);
+	alarm(10);
+	check(open_file(fifo, of_fifo.st_ino) < 0, "a FIFO is opened");
+	check(open_file(link, of_fifo.st_ino) < 0, "a FIFO is opened by a link");
+	check(open_file("/dev/null", 0) < 0, "a device is opened");
+	check(open_file(file, st.st_ino + 1) < 0, "another file is opened");
+	fd = open_file(file, st.st_ino);
+	check(fd >= 0, "the file is not opened");
+	close(fd);
+	unlink(file);
+	unlink(fifo);
+	unlink(link);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	test_buckets();
 	test_percentiles();
 	test_maps();
 	test_texts();
+	test_files();
 	return failed;
 }
