@@ -29,7 +29,7 @@ static const char usage[] =
 	"       trapstat [OPTIONS] record -o FILE [SECONDS | -- COMMAND [ARGS]]\n"
 	"                                                       each event: .json, .html, .csv\n"
 	"       trapstat report FILE.json [-o FILE.html]        the page of such a record\n"
-	"       trapstat [OPTIONS] export [-o FILE] [INTERVAL [COUNT]]   OpenMetrics text\n"
+	"       trapstat [OPTIONS] export [-o FILE] [INTERVAL [COUNT]]   for Prometheus\n"
 	"       trapstat --capabilities                         what this kernel can tell\n"
 	"count only:                                       faults by:\n"
 	"  -p, --pid PID        process                     -t, --by-thread\n"
