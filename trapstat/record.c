@@ -161,46 +161,6 @@ static int on_event(void *context, void *data, size_t size)
 	return is_over(r) ? -1 : 0;
 }
 
-static void csv_text(FILE *out, const char *text)
-{
-	fputs(",\"", out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
-}
-
-static void csv_begin(FILE *out)
-{
-	fputs("end_ns,duration_ns,pid,tid,si_code,address,ip,mode,", out);
-	fputs("trap,outcome,memory,comm,place,instruction\n", out);
-}
-
-static void csv_add(FILE *out, const struct shown *shown)
-{
-	const struct event *e = &shown->event;
-
-	fprintf(out, "%llu,%llu,%u,%u,%u,%#llx,%#llx,%s", e->end, e->ns, e->pid, e->tid, e->si_code,
-		e->address, e->ip, mode_names[e->mode]);
-	csv_text(out, shown->trap);
-	csv_text(out, shown->outcome);
-	csv_text(out, shown->memory);
-	csv_text(out, text_plain(e->comm, COMM).text);
-	csv_text(out, shown->place);
-	csv_text(out, shown->code);
-	fputc('\n', out);
-}
-
-static void csv_end(FILE *out, const struct record_end *end)
-{
-	(void)out;
-	(void)end;
-}
-
-const struct sink csv_sink = { ".csv", csv_begin, csv_add, csv_end };
-
 static void fill_end(struct record_end *end, const struct recorder *r, const struct counts *c,
 		     const struct options *o)
 {

@@ -9,11 +9,11 @@
  *   maps "counts", "faults_0/1", "slowest_faults"        ring buffer "events"
  *     |  counts.c reads what was added since                |  record.c, faults.c (--slower)
  *   struct counts                                        struct event
- *     |  traps.c (intervals), faults.c, command.c,          |  maps.c finds mappings, symbols.c
+ *     |  intervals.c, traps.c, faults.c, command.c,         |  maps.c finds mappings, symbols.c
  *     |  export.c: the views                                |  functions
- *   text, by print.c                                     json.c, page.c, record.c (CSV)
+ *   text, by print.c                                     json.c, csv.c, page.c: the sinks
  *
- * main.c reads the options, and opens the sources for the view.
+ * main.c reads the options, and opens the sources for the view. report.c reads a .json back.
  */
 #ifndef TRAPSTAT_H
 #define TRAPSTAT_H
