@@ -234,7 +234,7 @@ leaks_right() {
 	local map
 	accounted leaks && cat "$file" && says 'SIGILL (si_code 2) 5000' || return 1
 	for map in calls begun followed; do
-		[ "$(sed -n "s/^map $map: //p" "$file")" -le 200 ] || return 1
+		[ "$(sed -n "s/^map $map: //p" "$file")" -le 50 ] || return 1
 	done
 }
 # BPF finds the mappings, for a reader who may not look into /proc
