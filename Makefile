@@ -12,7 +12,7 @@ export STRESS_SECONDS STRESS_SEED STRESS_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb send-dry trapstat install check check-quick check-ci check-all bench bench-hardware series pin tree import clean distclean
+.PHONY: help run shell deb send-dry trapstat install check check-quick check-ci check-all bench bench-hardware series pin tree clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -86,9 +86,6 @@ pin:		## move BASE to the newest version of its package, and say what has change
 
 tree:		## a git tree of the base with all series as commits, to work in
 	@scripts/series/tree $(BASE)
-
-import:		## take the commits made in that tree back into the sources
-	@scripts/series/import $(BASE)
 
 send-dry:	## write the mails of each series into build/send, and send nothing
 	@scripts/deps send

@@ -236,8 +236,7 @@ ccache_for() {
 }
 
 # kernel_path SERIES REPO-FILE: where a new kernel file of that series stands in the kernel
-# repo_path SERIES KERNEL-FILE: the way back
-# They fail for a file that is in no folder of the series
+# It fails for a file that is in no folder of the series
 path_map='include-trace-events include/trace/events
 include-linux include/linux
 mm-hooks mm
@@ -248,12 +247,6 @@ Documentation Documentation/trace'
 kernel_path() {
 	echo "$path_map" | while read -r ours theirs; do
 		case $2 in "$ours/$1/"*) echo "$theirs/${2#"$ours/$1/"}" ;; esac
-	done | grep .
-}
-
-repo_path() {
-	echo "$path_map" | while read -r ours theirs; do
-		case $2 in "$theirs/"*) echo "$ours/$1/${2#"$theirs/"}" ;; esac
 	done | grep .
 }
 

@@ -1,39 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the scripts of series/ and the part releases read of commits, MAINTAINERS and conflicts.
+"""What the scripts read of MAINTAINERS and of conflicts.
 
-parse.py entries ENTRIES COMMITS: which entry each commit belongs to, as lines "COMMIT ENTRY".
-The files have lines "ENTRY SUBJECT" and "COMMIT SUBJECT", with a tab between.
 parse.py add SNIPPET FILES: MAINTAINERS, which is stdin, with the sections of SNIPPET, as far
 as FILES has files that their patterns match.
-parse.py take SNIPPET IDENTITY NEW OLD: SNIPPET with the sections as they are in NEW. The titles
-of those that only OLD has go to stderr.
 parse.py places PATCH FILE: the hunks of PATCH that conflict, by git diff of FILE on stdin."""
 import fnmatch
 import re
 import sys
-
-
-def entries(known, commits):
-    """Pairs of a commit and its entry. KNOWN has pairs of an entry and its subject, COMMITS of
-    a commit and its subject. Entries without a commit come last."""
-    of, left = {}, dict(known)
-    for commit, subject in commits:
-        of[commit] = next((name for name in left if left[name] == subject), None)
-        left.pop(of[commit], None)
-    # As many on both sides: the subjects have changed
-    in_order = iter(left if list(of.values()).count(None) == len(left) else ())
-    names, series = {name for name, _ in known}, known[0][0].split('/')[0]
-    for commit, subject in commits:
-        if not of[commit]:
-            slug = re.sub('[^a-z0-9]+', '-', subject.lower()).removeprefix('-')[:40]
-            new = '%s/%s' % (series, slug.removesuffix('-'))
-            of[commit] = next(in_order, None) or next(
-                name for name in (new, *('%s-%d' % (new, n) for n in range(2, len(names) + 3)))
-                if name not in names)
-            names.add(of[commit])
-        series = of[commit].split('/')[0]
-    return list(of.items()) + [('-', name) for name in left if name not in of.values()]
 
 
 def sections(text):
@@ -57,18 +31,6 @@ def add(maintainers, snippet, files):
             place = len(lines)
         lines[place:place] = kept + ['']
     return '\n'.join(lines)
-
-
-def take(snippet, identity, new, old):
-    """The new snippet, and the titles that are gone."""
-    new, old, took, gone = sections(new), sections(old), [], []
-    for title, section in sections(snippet).items():
-        if title in new:
-            section = new[title].replace(identity, '@IDENTITY@')
-        elif title in old:
-            gone.append(title)
-        took.append(section)
-    return ''.join(re.findall('(?m)^#.*\n', snippet)) + '\n\n'.join(took) + '\n', gone
 
 
 def hunks_of(patch, file):
@@ -111,16 +73,8 @@ def text_of(file):
 
 def main(what, *words):
     texts = [text_of(word) for word in words[:1]]
-    if what == 'entries':
-        pairs = ([line.split('\t') for line in text_of(word).splitlines()] for word in words)
-        for pair in entries(*pairs):
-            print(*pair)
-    elif what == 'add':
+    if what == 'add':
         print(add(sys.stdin.read(), *texts, words[1].split('\n')), end='')
-    elif what == 'take':
-        took, gone = take(*texts, words[1], text_of(words[2]), text_of(words[3]))
-        print(took, end='')
-        sys.stderr.writelines(title + '\n' for title in gone)
     elif what == 'places':
         found = places(texts[0].split('\n'), words[1], sys.stdin.read().split('\n'))
         sys.stdout.writelines(place + '\n' for place in found)
