@@ -13,10 +13,15 @@ enum pagefault_outcome {
 	PAGEFAULT_MINOR,
 };
 
+enum pagefault_kind {
+	PAGEFAULT_NONE,
+};
+
 struct pagefault {
 	unsigned long address, ip;
 	unsigned long long duration;
 	enum pagefault_outcome outcome;
+	enum pagefault_kind kind;
 	unsigned int flags, user_mode;
 } OF_KERNEL;
 

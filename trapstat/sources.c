@@ -25,28 +25,41 @@ static int say(enum libbpf_print_level level, const char *format, va_list args)
 	return verbose && level != LIBBPF_DEBUG ? vfprintf(stderr, format, args) : 0;
 }
 
-/* The offset of a field of an event's record, or -1 */
-static int offset_of(const char *event, const char *field)
+/* The format of an event, or NULL */
+static char *format_of(const char *event)
 {
 	static const char * const tracing[] = {
 		"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
 	};
-	char path[256], want[64], line[512], *at;
-	int offset = -1;
+	char path[256], *text = NULL;
+	size_t size = 0;
 	FILE *f = NULL;
 
 	for (int i = 0; !f && i < 2; i++) {
 		snprintf(path, sizeof(path), "%s/events/%s/format", tracing[i], event);
 		f = fopen(path, "r");
 	}
-	snprintf(want, sizeof(want), " %s;\toffset:", field);
-	while (f && offset < 0 && fgets(line, sizeof(line), f)) {
-		at = strstr(line, want);
-		if (at)
-			offset = atoi(at + strlen(want));
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &size, '\0', f) < 0) {
+		free(text);
+		text = NULL;
 	}
-	if (f)
-		fclose(f);
+	fclose(f);
+	return text;
+}
+
+/* The offset of a field of an event's record, or -1 */
+static int offset_of(const char *event, const char *field)
+{
+	char *format = format_of(event), *at, want[64];
+	int offset = -1;
+
+	snprintf(want, sizeof(want), " %s;\toffset:", field);
+	at = format ? strstr(format, want) : NULL;
+	if (at)
+		offset = atoi(at + strlen(want));
+	free(format);
 	return offset;
 }
 
@@ -66,12 +79,15 @@ static bool find_fields(struct config *config)
 		{ "pagefault/pagefault_noregs", "address", 1, FIELD_ADDRESS },
 		{ "pagefault/pagefault_noregs", "outcome", 1, FIELD_OUTCOME },
 		{ "pagefault/pagefault_noregs", "flags", 1, FIELD_FLAGS },
+		{ "pagefault/pagefault_exit", "kind", 0, FIELD_KIND },
+		{ "pagefault/pagefault_noregs", "kind", 1, FIELD_KIND },
 	};
 	int offset;
 
 	for (unsigned int i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		offset = offset_of(fields[i].event, fields[i].name);
-		if (offset < 0)
+		/* Older events have the kind in the flags */
+		if (offset < 0 && fields[i].at != FIELD_KIND)
 			return false;
 		config->at[fields[i].of][fields[i].at] = offset;
 	}
@@ -293,13 +309,16 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 {
 	struct config c;
 	struct btf *btf;
+	char *format;
 	int error = 0;
 
 	verbose = is_verbose;
 	libbpf_set_print(say);
 	btf = btf__load_vmlinux_btf();
+	format = format_of("pagefault/pagefault_exit");
 	for (enum ends ends = config->best; ends <= ENDS_UNKNOWN; ends++) {
 		c = *config;
+		names_read(&c, btf, format);
 		if (!is_possible(ends, btf, &c))
 			continue;
 		memset(s, 0, sizeof(*s));
@@ -312,6 +331,7 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 		sources_close(s);
 	}
 	btf__free(btf);
+	free(format);
 	s->config = config;
 	if (error) {
 		fprintf(stderr, "trapstat: cannot load or attach the BPF programs: %s%s\n",

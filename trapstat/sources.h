@@ -60,4 +60,7 @@ static inline bool knows_kinds(const struct sources *s)
 	return knows_ends(s) && (s->ends != ENDS_BY_KPROBE || s->btf);
 }
 
+struct btf;
+void names_read(struct config *c, const struct btf *btf, const char *format);
+
 #endif

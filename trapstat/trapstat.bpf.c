@@ -145,11 +145,24 @@ int page_fault_kernel(struct bpf_raw_tracepoint_args *ctx)
 
 /* Page faults, by pagefault:pagefault_* */
 
-static __always_inline int fault_ended(struct fault *f)
+/* The kernel's numbers become ours */
+static __always_inline int fault_ended(struct fault *f, __u32 kind)
 {
+	__u32 flags = config.kinds[kind & (KIND_NUMBERS - 1)];
+
+	for (int i = 0; i < FLAG_BITS; i++)
+		if (f->flags & 1 << i)
+			flags |= config.flags[i];
+	f->flags = flags;
+	f->outcome = config.outcomes[f->outcome & (OUTCOME_NUMBERS - 1)];
 	count_trap(ROW_PF, f->mode, 1, f->ns);
 	count_fault(f);
 	return 0;
+}
+
+static __always_inline __u32 kind_in(const struct pagefault *pf)
+{
+	return bpf_core_field_exists(pf->kind) ? pf->kind : 0;
 }
 
 SEC("tp_btf/pagefault_exit")
@@ -165,7 +178,7 @@ int BPF_PROG(pagefault_exit, const struct pagefault *pf)
 	f.outcome = pf->outcome;
 	f.flags = pf->flags;
 	f.mode = pf->user_mode ? MODE_USER : MODE_KERNEL;
-	return fault_ended(&f);
+	return fault_ended(&f, kind_in(pf));
 }
 
 SEC("tp_btf/pagefault_noregs")
@@ -179,32 +192,38 @@ int BPF_PROG(pagefault_noregs, const struct pagefault *pf)
 	f.ns = pf->duration;
 	f.outcome = pf->outcome;
 	f.flags = pf->flags;
-	return fault_ended(&f);
+	return fault_ended(&f, kind_in(pf));
 }
 
 /* The same of the record of the event, where the kernel has no BTF */
 #define READ(to, ctx, event, field)	\
 	bpf_probe_read_kernel(&(to), sizeof(to), (void *)(ctx) + config.at[event][field])
 
-static __always_inline void read_record(struct fault *f, void *ctx, int event)
+static __always_inline __u32 read_record(struct fault *f, void *ctx, int event)
 {
+	__u32 kind = 0;
+
 	READ(f->ns, ctx, event, FIELD_DURATION);
 	READ(f->address, ctx, event, FIELD_ADDRESS);
 	READ(f->outcome, ctx, event, FIELD_OUTCOME);
 	READ(f->flags, ctx, event, FIELD_FLAGS);
+	if (config.at[event][FIELD_KIND] != NO_FIELD)
+		READ(kind, ctx, event, FIELD_KIND);
+	return kind;
 }
 
 SEC("tp/pagefault/pagefault_exit")
 int exit_record(void *ctx)
 {
 	struct fault f = {};
+	__u32 kind;
 
 	if (!is_wanted())
 		return 0;
-	read_record(&f, ctx, 0);
+	kind = read_record(&f, ctx, 0);
 	READ(f.ip, ctx, 0, FIELD_IP);
 	READ(f.mode, ctx, 0, FIELD_MODE);
-	return fault_ended(&f);
+	return fault_ended(&f, kind);
 }
 
 SEC("tp/pagefault/pagefault_noregs")
@@ -214,8 +233,7 @@ int noregs_record(void *ctx)
 
 	if (!is_wanted())
 		return 0;
-	read_record(&f, ctx, 1);
-	return fault_ended(&f);
+	return fault_ended(&f, read_record(&f, ctx, 1));
 }
 
 /* Page faults, by handle_mm_fault() */

@@ -37,7 +37,7 @@ enum mode {
 	MODES,
 };
 
-/* The first ten are those of pagefault:pagefault_exit */
+/* The first ten are those of pagefault:pagefault_exit, by any number: see names.c */
 enum outcome {
 	MINOR, MAJOR, RETRY, FAILED, INTERRUPTED, OOM, FIXUP, SIGNAL, ARCH, OOPS,
 	ERROR,			/* handle_mm_fault() failed, in kernel mode */
@@ -46,7 +46,7 @@ enum outcome {
 	OUTCOMES,
 };
 
-/* Also those of pagefault:pagefault_exit */
+/* Kind of memory and flags of pagefault:pagefault_exit, as bits: see names.c */
 enum flags {
 	ANON = 1, FILE_ = 2, SHMEM = 4, HUGETLB = 8, COW = 16, SWAPIN = 32,
 	RETRIED = 0xc0,
@@ -142,11 +142,15 @@ struct slowest {
 
 /* Of a field of a record, from the "format" of its event */
 enum {
-	FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_MODE,
+	FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_KIND, FIELD_MODE,
 	FIELDS,
 };
 
 #define ANY	255
+#define NO_FIELD	(-1U)
+
+/* How many numbers of the kernel's enums are known */
+enum { OUTCOME_NUMBERS = 16, KIND_NUMBERS = 8, FLAG_BITS = 8 };
 
 struct config {
 	enum by by;
@@ -157,6 +161,9 @@ struct config {
 	unsigned long long slower;	/* ns, 0: none is sent */
 	/* pagefault_exit; pagefault_noregs */
 	unsigned int at[2][FIELDS];
+	/* enum outcome and enum flags, by the number that the kernel has for them */
+	unsigned char outcomes[OUTCOME_NUMBERS];
+	unsigned short kinds[KIND_NUMBERS], flags[FLAG_BITS];
 	unsigned char traps, faults;	/* what to sum up; both for "record" */
 	unsigned char record;		/* send each event */
 	unsigned char capabilities;	/* print what the sources have */
