@@ -24,12 +24,10 @@
 #define CP	21
 #define IRET	32
 
-/* enum pagefault_outcome, enum pagefault_flags: those that pagefault.h does not need */
+/* enum pagefault_outcome */
 #define OUTCOME_MINOR	0
-#define OUTCOME_FIXUP	6
-#define OUTCOME_SIGNAL	7
-#define HUGETLB		0x8
-#define SWAPIN		0x20
+#define OUTCOME_FIXUP	4
+#define OUTCOME_SIGNAL	5
 
 /* Macros, as kselftest.h counts the results of each file */
 #define result(good, name)	ksft_test_result(good, "%s\n", name)

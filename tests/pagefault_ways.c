@@ -367,7 +367,7 @@ static const struct raised {
 	{ "errata93", "erratum 93", "ARCH" },
 	{ "prefetch", "erratum of prefetch", "ARCH" },
 	{ "kfence", "KFENCE", "ARCH" },
-	{ "oops-survived", "oops that the task survives", "OOPS" },
+	{ "oops-survived", "oops that the task survives", "ARCH" },
 	{ "oops", "oops: an entry and no exit", NULL, test_oops },
 };
 

@@ -59,6 +59,7 @@ void all_off(const char *instance)
 struct outcome count(const char *instance, unsigned int vector)
 {
 	struct outcome o = { 0 };
+	bool in_fault = false;
 	struct pagefault r;
 	struct event e;
 
@@ -70,9 +71,17 @@ struct outcome count(const char *instance, unsigned int vector)
 				       e.exit ? "exit" : "entry", e.vector,
 				       e.name, e.ip);
 	}
-	for_each_record(next_pagefault, &r, instance, -1)
-		if (!strcmp(r.mode, "kernel") && !o.nested++)
+	/* Those of the probes: each has an entry, and then an exit */
+	for_each_record(next_pagefault, &r, instance, -1) {
+		bool is_exit = !strcmp(r.event, "exit");
+
+		if (strcmp(r.mode, "kernel"))
+			continue;
+		if (is_exit != in_fault && !o.nested++)
 			ksft_print_msg("nested: page fault %s\n", r.event);
+		in_fault = !is_exit;
+		o.faults += is_exit;
+	}
 	return o;
 }
 
@@ -107,8 +116,8 @@ struct outcome measure(int rounds)
 
 bool good(const struct outcome *o, int rounds)
 {
-	ksft_print_msg("%d raised, %d entries, %d exits, %d nested, %lu suppressed\n",
-		       rounds, o->entries, o->exits, o->nested, o->suppressed);
+	ksft_print_msg("%d raised, %d entries, %d exits, %d nested, %lu suppressed, %lu faults\n",
+		       rounds, o->entries, o->exits, o->nested, o->suppressed, o->faults);
 	return o->entries == rounds && o->exits == rounds && !o->nested;
 }
 

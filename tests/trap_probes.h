@@ -11,8 +11,9 @@
 /* What the instances show of this process */
 struct outcome {
 	int entries, exits;	/* of the outer traps */
-	int nested;		/* traps of kernel mode */
+	int nested;		/* traps of kernel mode, or page faults in one */
 	unsigned long suppressed;
+	unsigned long faults;	/* page faults of kernel mode */
 };
 
 struct ring {
@@ -25,7 +26,6 @@ extern const char *instance, *second;
 extern const char *why;		/* the test cannot be run */
 extern bool pagefaults;
 extern char mine[64];		/* the filter for this process */
-extern char walk[IP_SIZE];
 extern char *pages;
 extern sig_atomic_t signals;
 int count_faults(void);

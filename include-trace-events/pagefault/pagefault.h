@@ -5,16 +5,19 @@
 #if !defined(_TRACE_PAGEFAULT_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TRACE_PAGEFAULT_H
 
+#include <linux/mm.h>
 #include <linux/pagefault_trace.h>
 #include <linux/tracepoint.h>
 
 #define PAGEFAULT_OUTCOMES						\
-	EM(MINOR) EM(MAJOR) EM(RETRY) EM(FAILED) EM(INTERRUPTED)	\
-	EM(OOM) EM(FIXUP) EM(SIGNAL) EM(ARCH) EMe(OOPS)
+	EM(MINOR) EM(MAJOR) EM(INTERRUPTED) EM(OOM) EM(FIXUP)		\
+	EM(SIGNAL) EMe(ARCH)
+
+#define PAGEFAULT_KINDS							\
+	EM(NONE) EM(ANON) EM(FILE) EM(SHMEM) EM(HUGETLB) EMe(SPECIAL)
 
 #define PAGEFAULT_FLAGS							\
-	EM(ANON) EM(FILE) EM(SHMEM) EM(HUGETLB) EM(COW) EM(SWAPIN)	\
-	EM(RETRIED_VMA) EMe(RETRIED_MMAP)
+	EM(COW) EM(SWAPIN) EM(RETRIED_VMA) EMe(RETRIED_MMAP)
 
 /* Export the enums to the tools that read the format of an event */
 #undef EM
@@ -22,6 +25,7 @@
 #define EM(name)	TRACE_DEFINE_ENUM(PAGEFAULT_##name);
 #define EMe(name)	TRACE_DEFINE_ENUM(PAGEFAULT_##name);
 PAGEFAULT_OUTCOMES
+PAGEFAULT_KINDS
 PAGEFAULT_FLAGS
 
 /* Export the values of FAULT_FLAG_TRACE as well */
@@ -77,9 +81,11 @@ TRACE_EVENT_FN(pagefault_exit,
 				__field(unsigned long, ip)
 				__field(unsigned long, error_code)
 				__field(unsigned int, outcome)
+				__field(unsigned int, kind)
 				__field(int, signo)
 				__field(int, si_code)
 				__field(unsigned int, flags)
+				__field(unsigned int, fault_flags)
 				__field(unsigned int, vm_fault)
 				__field(unsigned int, user_mode)
 	       ),
@@ -92,63 +98,26 @@ TRACE_EVENT_FN(pagefault_exit,
 			      __entry->ip = f.ip;
 			      __entry->error_code = f.error_code;
 			      __entry->outcome = f.outcome;
+			      __entry->kind = f.kind;
 			      __entry->signo = f.signo;
 			      __entry->si_code = f.si_code;
 			      __entry->flags = f.flags;
+			      __entry->fault_flags = f.fault_flags;
 			      __entry->vm_fault = (__force u32)f.vm_fault;
 			      __entry->user_mode = f.user_mode;
 	       ),
 
-	       TP_printk("address=0x%lx ip=%pS error_code=0x%lx mode=%s outcome=%s signo=%d si_code=%d flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",
+	       TP_printk("address=0x%lx ip=%pS error_code=0x%lx mode=%s outcome=%s kind=%s signo=%d si_code=%d flags=0x%x(%s) fault_flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",
 			 __entry->address, (void *)__entry->ip,
 			 __entry->error_code,
 			 __entry->user_mode ? "user" : "kernel",
 			 __print_symbolic(__entry->outcome, PAGEFAULT_OUTCOMES),
+			 __print_symbolic(__entry->kind, PAGEFAULT_KINDS),
 			 __entry->signo, __entry->si_code, __entry->flags,
 			 __print_flags(__entry->flags, "|", PAGEFAULT_FLAGS),
-			 __entry->vm_fault,
-			 __print_flags(__entry->vm_fault, "|",
-				       VM_FAULT_RESULT_TRACE),
-			 __entry->duration),
-	       pagefault_reg, pagefault_unreg
-);
-
-/*
- * Fires after handle_mm_fault() returned to a caller that passed no registers,
- * such as get_user_pages(). The caller passed @fault_flags (enum fault_flag).
- * @tgid owns the memory, 0 if it is not known. getrusage() counts MINOR and MAJOR
- * for the current task, not for @tgid. After RETRY, the caller may try again.
- */
-TRACE_EVENT_FN(pagefault_noregs,
-	       TP_PROTO(const struct pagefault *pf, unsigned int fault_flags,
-			pid_t tgid),
-	       TP_ARGS(pf, fault_flags, tgid),
-
-	       TP_STRUCT__entry(__field(unsigned long long, duration)
-				__field(unsigned long, address)
-				__field(unsigned int, fault_flags)
-				__field(unsigned int, outcome)
-				__field(unsigned int, flags)
-				__field(unsigned int, vm_fault)
-				__field(pid_t, tgid)
-	       ),
-
-	       TP_fast_assign(__entry->duration = pf->duration;
-			      __entry->address = pf->address;
-			      __entry->fault_flags = fault_flags;
-			      __entry->outcome = pf->outcome;
-			      __entry->flags = pf->flags;
-			      __entry->vm_fault = (__force u32)pf->vm_fault;
-			      __entry->tgid = tgid;
-	       ),
-
-	       TP_printk("address=0x%lx tgid=%d fault_flags=0x%x(%s) outcome=%s flags=0x%x(%s) vm_fault=0x%x(%s) duration=%lluns",
-			 __entry->address, __entry->tgid, __entry->fault_flags,
+			 __entry->fault_flags,
 			 __print_flags(__entry->fault_flags, "|",
 				       FAULT_FLAG_TRACE),
-			 __print_symbolic(__entry->outcome, PAGEFAULT_OUTCOMES),
-			 __entry->flags,
-			 __print_flags(__entry->flags, "|", PAGEFAULT_FLAGS),
 			 __entry->vm_fault,
 			 __print_flags(__entry->vm_fault, "|",
 				       VM_FAULT_RESULT_TRACE),

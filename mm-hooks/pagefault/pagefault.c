@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Trace events of page faults, see <linux/pagefault_trace.h> */
+#include <linux/debugfs.h>
 #include <linux/hugetlb_inline.h>
-#include <linux/magic.h>
-#include <linux/pagefault_trace.h>
+#include <linux/pagefault_handler.h>
 #include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/pagefault.h>
@@ -12,6 +13,7 @@
 
 DEFINE_STATIC_KEY_FALSE(pagefault_key);
 u64 pagefault_since __read_mostly = U64_MAX;
+atomic_t pagefault_suppressed;
 
 int pagefault_reg(void)
 {
@@ -27,6 +29,69 @@ void pagefault_unreg(void)
 	if (static_key_count(&pagefault_key.key) == 1)
 		WRITE_ONCE(pagefault_since, U64_MAX);
 	static_branch_dec(&pagefault_key);
+}
+
+/* The record of the fault with @regs. None if the events were off when it began */
+static __always_inline struct pagefault *pagefault_of(struct pt_regs *regs)
+{
+	struct pagefault *pf = current->pagefault;
+
+	return pf && pf->regs == regs ? pf : NULL;
+}
+
+/* MINOR, unless pagefault_result() says otherwise */
+static __always_inline void pagefault_set(struct pagefault *pf, enum pagefault_kind kind)
+{
+	pf->outcome = PAGEFAULT_MINOR;
+	pf->kind = kind;
+}
+
+/* handle_mm_fault() begins. @vma may be gone when it ends */
+notrace void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
+			   unsigned int fault_flags)
+{
+	struct pagefault *pf = pagefault_of(regs);
+
+	if (!pf)
+		return;
+
+	/* A retry calls this again */
+	pf->fault_flags = fault_flags;
+	pf->vm_fault = 0;
+	if (vma_is_anonymous(vma))
+		pagefault_set(pf, PAGEFAULT_ANON);
+	else if (is_vm_hugetlb_page(vma))
+		pagefault_set(pf, PAGEFAULT_HUGETLB);
+	else if (!vma->vm_file)
+		pagefault_set(pf, PAGEFAULT_SPECIAL);
+	else
+		pagefault_set(pf, shmem_mapping(vma->vm_file->f_mapping) ?
+			      PAGEFAULT_SHMEM : PAGEFAULT_FILE);
+}
+
+/* handle_mm_fault() ends, and mm_account_fault() has counted the fault */
+notrace void pagefault_result(struct pt_regs *regs, unsigned int fault_flags,
+			      vm_fault_t ret)
+{
+	struct pagefault *pf;
+
+	/* pagefault_vma() has recorded that */
+	if (likely(!ret && !(fault_flags & FAULT_FLAG_TRIED)))
+		return;
+	pf = pagefault_of(regs);
+	if (!pf)
+		return;
+	pf->vm_fault = ret;
+	if (ret & VM_FAULT_RETRY) {
+		pf->outcome = PAGEFAULT_INTERRUPTED;
+		pf->flags |= fault_flags & FAULT_FLAG_VMA_LOCK ?
+			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
+	} else if (ret & VM_FAULT_ERROR) {
+		pf->outcome = ret & VM_FAULT_OOM ? PAGEFAULT_OOM : PAGEFAULT_ARCH;
+	} else if (ret & VM_FAULT_MAJOR || fault_flags & FAULT_FLAG_TRIED) {
+		/* The rule of mm_account_fault() */
+		pf->outcome = PAGEFAULT_MAJOR;
+	}
 }
 
 void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code)
@@ -52,73 +117,10 @@ void __pagefault_note(enum pagefault_flags flag)
 		current->pagefault->flags |= flag;
 }
 
-static pid_t pagefault_owner(struct mm_struct *mm)
+static int __init pagefault_init(void)
 {
-#ifdef CONFIG_MEMCG
-	struct task_struct *owner;
-
-	guard(rcu)();
-	owner = rcu_dereference(mm->owner);
-	return owner ? task_tgid_nr(owner) : 0;
-#else
-	return mm == current->mm && !(current->flags & PF_KTHREAD) ?
-	       task_tgid_nr(current) : 0;
-#endif
+	debugfs_create_atomic_t("pagefault_suppressed", 0400, NULL,
+				&pagefault_suppressed);
+	return 0;
 }
-
-/* handle_mm_fault() calls this while an event is on */
-vm_fault_t handle_mm_fault_traced(struct vm_area_struct *vma, unsigned long address,
-				  unsigned int flags, struct pt_regs *regs)
-{
-	struct pagefault *pf = current->pagefault;
-	unsigned int kind = 0;
-	vm_fault_t ret;
-
-	/* The events were off when this fault began */
-	if (!pf)
-		return do_handle_mm_fault(vma, address, flags, regs);
-
-	/* A call of shmem_mapping() would make each traced fault push registers */
-	if (vma_is_anonymous(vma))
-		kind = PAGEFAULT_ANON;
-	else if (is_vm_hugetlb_page(vma))
-		kind = PAGEFAULT_HUGETLB;
-	else if (vma->vm_file)
-		kind = S_ISREG(file_inode(vma->vm_file)->i_mode) &&
-		       file_inode(vma->vm_file)->i_sb->s_magic == TMPFS_MAGIC ?
-		       PAGEFAULT_SHMEM : PAGEFAULT_FILE;
-	pf->flags = (pf->flags & ~PAGEFAULT_KIND) | kind;
-
-	ret = do_handle_mm_fault(vma, address, flags, regs);
-	pf->vm_fault = ret;
-	/* What mm_account_fault() counts */
-	pf->outcome = fault_is_major(ret, flags) ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
-	if (likely(!(ret & (VM_FAULT_ERROR | VM_FAULT_RETRY))))
-		return ret;
-
-	pf->outcome = ret & VM_FAULT_OOM ? PAGEFAULT_OOM : PAGEFAULT_ARCH;
-	if (ret & VM_FAULT_RETRY) {
-		pf->outcome = PAGEFAULT_INTERRUPTED;
-		pf->flags |= flags & FAULT_FLAG_VMA_LOCK ?
-			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
-	}
-	return ret;
-}
-
-vm_fault_t handle_mm_fault_noregs(struct vm_area_struct *vma,
-				  unsigned long address, unsigned int flags)
-{
-	struct pagefault pf = { .address = address, .outer = current->pagefault };
-	struct mm_struct *mm = vma->vm_mm;
-	vm_fault_t ret;
-
-	current->pagefault = &pf;
-	if (trace_pagefault_noregs_enabled())
-		pf.start = ktime_get_mono_fast_ns();
-	ret = handle_mm_fault_traced(vma, address, flags, NULL);
-	if (ret & (VM_FAULT_RETRY | VM_FAULT_ERROR))
-		pf.outcome = ret & VM_FAULT_RETRY ? PAGEFAULT_RETRY : PAGEFAULT_FAILED;
-	if (pagefault_end(&pf))
-		trace_pagefault_noregs(&pf, flags, pagefault_owner(mm));
-	return ret;
-}
+late_initcall(pagefault_init);

@@ -5,7 +5,7 @@
 
 # The programs of the kselftest, and our own ones, of tests/
 kselftest=$shared/programs/kselftest
-kselftests=$kselftest/trap
+kselftests='trap pagefault'
 tests=$shared/programs/own
 tap=$top/scripts/check/tap.py
 
@@ -42,22 +42,24 @@ no_warning() {	# NAME
 build_kselftest() (
 	flock 8
 	head="$(plain_git -C "$shared/src" rev-parse HEAD) $(cat "$top"/tests/Makefile "$top"/tests/*.[ch] \
-		"$top"/selftests/*/trap/* | cksum)"
+		"$top"/selftests/*/trap/* "$top"/selftests/*/pagefault/* | cksum)"
 	[ "$(cat "$kselftest/built" 2>/dev/null)" != "$head" ] ||
 		[ ! -f "$shared/kselftest.log" ] || exit 0
-	rm -rf "$kselftest" "$tests" "$shared/kselftest/kselftest/trap" &&
+	rm -rf "$kselftest" "$tests" "$shared/kselftest/kselftest" &&
 	make -s -C "$shared/src" O="$shared/kselftest" headers || exit 1
-	if ! make -s -C "$shared/src/tools/testing/selftests" O="$shared/kselftest" TARGETS=trap install \
+	if ! make -s -C "$shared/src/tools/testing/selftests" O="$shared/kselftest" TARGETS="$kselftests" install \
 		INSTALL_PATH="$kselftest" >"$shared/kselftest.log" 2>&1; then
 		cat "$shared/kselftest.log"
 		exit 1
 	fi
 	# Each program that there is, once for 64 and once for 32 bit
-	for source in "$shared/src"/tools/testing/selftests/trap/*.c; do
+	for source in "$shared/src"/tools/testing/selftests/*/*.c; do
+		folder=$(basename "$(dirname "$source")")
+		echo "$kselftests" | grep -qw "$folder" || continue
 		grep -q '^int main(' "$source" || continue
 		program=$(basename "$source" .c)
 		for program in "$program" "${program}_32"; do
-			[ -x "$kselftests/$program" ] || { echo "there is no $program"; exit 1; }
+			[ -x "$kselftest/$folder/$program" ] || { echo "there is no $program"; exit 1; }
 		done
 	done
 	mkdir -p "$tests" || exit 1
@@ -71,8 +73,7 @@ build_kselftest() (
 
 # Where the series puts hooks into functions of the base, and the functions that it adds
 hooked_objects='mm/memory.o mm/huge_memory.o mm/hugetlb.o mm/shmem.o arch/x86/mm/fault.o'
-added_functions='mm/memory.o: do_handle_mm_fault
-arch/x86/mm/fault.o: handle_page_fault_traced'
+added_functions='arch/x86/mm/fault.o: handle_page_fault_traced'
 
 # kmake SRC OUT WORDS...: the make of the kernel, with ccache. The variable cc may name the
 # compiler
@@ -128,7 +129,7 @@ inlines_as_base() {
 		[ "$of_base" ] || exit 1
 		functions "$dir/$1/$object" | grep -vxF "$of_base" | sed "s|^|$object: |"
 	done) || return 1
-	! grep -qx CONFIG_TRACEPOINTS=y "$dir/$1/.config" || added=$added_functions
+	! grep -qx CONFIG_PAGEFAULT_EVENTS=y "$dir/$1/.config" || added=$added_functions
 	printf 'functions that the base has not:\n%s\n' "$more"
 	[ "$more" = "$added" ]
 }
@@ -211,7 +212,7 @@ EOF
 # kselftest_programs: what the kselftest runs if asked for no program
 # own_programs: those of ours that need no arguments, and leave the kernel whole
 kselftest_programs() {
-	sed -n 's/^trap://p' "$kselftest/kselftest-list.txt"
+	sed -nE "s/^(trap|pagefault)://p" "$kselftest/kselftest-list.txt"
 }
 own_programs() {
 	local program
@@ -233,13 +234,12 @@ compare() { "$top/scripts/report/compare.py" "$@"; }
 
 # path_of PROGRAM: a path stays as it is
 path_of() {
-	if [ "${1#/}" != "$1" ]; then
-		echo "$1"
-	elif [ -x "$kselftests/$1" ]; then
-		echo "$kselftests/$1"
-	else
-		echo "$tests/$1"
-	fi
+	local folder
+	[ "${1#/}" = "$1" ] || { echo "$1"; return; }
+	for folder in "$kselftest/trap" "$kselftest/pagefault" "$tests"; do
+		[ ! -x "$folder/$1" ] || break
+	done
+	echo "$folder/$1"
 }
 
 # programs KERNEL PROGRAM...: those that ONLY asks for

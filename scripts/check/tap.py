@@ -46,11 +46,11 @@ def known_skip(name):
 def unwrap(lines):
     """What the programs printed. The runner of the kselftest puts "# " before that, and adds a
     result for each program. Of these, keep only crashes: the TAP does not show them."""
-    if not any(line.startswith('# selftests: trap: ') for line in lines):
+    if not any(line.startswith('# selftests: ') for line in lines):
         return lines
     kept = []
     for line in lines:
-        ended = re.match(r'not ok .* selftests: trap: (.*) # (exit=.*|TIMEOUT.*)', line)
+        ended = re.match(r'not ok .* selftests: \w+: (.*) # (exit=.*|TIMEOUT.*)', line)
         if line.startswith('# '):
             kept.append(line[2:])
         elif ended and ended[2] != 'exit=1':
@@ -63,7 +63,7 @@ def results(lines):
     program, notes = '', []
     for line in lines:
         found = re.match(r'(not )?ok \d+ +(# SKIP )?(.*)', line)
-        if line.startswith('selftests: trap: '):
+        if line.startswith('selftests: '):
             program, notes = line.split()[2], []
         elif line.startswith('# '):
             notes.append(line)

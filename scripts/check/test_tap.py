@@ -27,7 +27,7 @@ class Programs(unittest.TestCase):
         self.assertTrue(third.skipped)
 
     def test_runner_of_the_kselftest(self):
-        failed = 'not ok 1 selftests: trap: trap_events # exit=%d'
+        failed = 'not ok 1 selftests: pagefault: trap_events # exit=%d'
         self.assertEqual(tap.unwrap(['1..1'] + WRAPPED + [failed % 1]), TAP)
         self.assertEqual(tap.unwrap(WRAPPED + [failed % 139])[-1],
                          'Bail out! trap_events: exit=139')

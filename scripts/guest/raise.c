@@ -6,7 +6,7 @@
  * raise each N [FILE]: raise N of each kind of trap and page fault that there is below, and
  * print what they were, each kind in one line:
  *
- *	NAME function=F vector=V error_code=E mode=M outcome=O flags=F vm_fault=R ip=IP
+ *	NAME function=F vector=V error_code=E mode=M outcome=O kind=K flags=F vm_fault=R ip=IP
  *		signo=S si_code=C address=FROM-TO tgid=PID count=N
  *
  * with "-" or nothing for what a kind does not have. No other page fault of the process has
@@ -85,22 +85,22 @@ static const struct kind {
 	const char *name, *rest;
 } kinds[] = {
 	{ raise_write, NEW, 0, 0, "write_new function=raise_write vector=14",
-	  "error_code=0x6 mode=user outcome=MINOR flags=0x1 vm_fault=0x0" },
+	  "error_code=0x6 mode=user outcome=MINOR kind=ANON flags=0x0 vm_fault=0x0" },
 	{ raise_write, COPY, 0, 0, "copy_page function=raise_write vector=14",
-	  "error_code=0x6 mode=user outcome=MINOR flags=0x14 vm_fault=0x200" },
+	  "error_code=0x6 mode=user outcome=MINOR kind=SHMEM flags=0x1 vm_fault=0x200" },
 	{ raise_read, NOTHING, SIGSEGV, SEGV_MAPERR, "read_nothing function=raise_read vector=14",
-	  "error_code=0x4 mode=user outcome=SIGNAL flags=0x0 vm_fault=0x0" },
+	  "error_code=0x4 mode=user outcome=SIGNAL kind=NONE flags=0x0 vm_fault=0x0" },
 	{ raise_read, FORBIDDEN, SIGSEGV, SEGV_ACCERR,
 	  "read_forbidden function=raise_read vector=14",
-	  "error_code=0x4 mode=user outcome=SIGNAL flags=0x0 vm_fault=0x0" },
+	  "error_code=0x4 mode=user outcome=SIGNAL kind=NONE flags=0x0 vm_fault=0x0" },
 	{ raise_read, PAST_END, SIGBUS, BUS_ADRERR, "read_past_end function=raise_read vector=14",
-	  "error_code=0x4 mode=user outcome=SIGNAL flags=0x4 vm_fault=0x2" },
+	  "error_code=0x4 mode=user outcome=SIGNAL kind=SHMEM flags=0x0 vm_fault=0x2" },
 	{ kernel_write, BAD, 0, 0, "kernel_write function=- vector=14",
-	  "error_code=0x2 mode=kernel outcome=FIXUP flags=0x0 vm_fault=0x0" },
+	  "error_code=0x2 mode=kernel outcome=FIXUP kind=NONE flags=0x0 vm_fault=0x0" },
 	{ remote_read, REMOTE, 0, 0, "remote_read function=- vector=-",
-	  "error_code=- mode=- outcome=MINOR flags=0x1 vm_fault=0x0" },
+	  "error_code=- mode=- outcome=MINOR kind=ANON flags=0x0 vm_fault=0x0" },
 	{ raise_read, COLD, 0, 0, "read_file function=raise_read vector=14",
-	  "error_code=0x4 mode=user outcome=MAJOR flags=0x2 vm_fault=-" },
+	  "error_code=0x4 mode=user outcome=MAJOR kind=FILE flags=0x0 vm_fault=-" },
 };
 
 /* With a page without access on either side, so that no other mapping comes near */

@@ -11,15 +11,17 @@ EVENT = re.compile(r'\b((?:trap|pagefault|page_fault)_[a-z]+): +(.*)')
 FIELD = re.compile(r'(\w+)=(\S*)')
 NUMBER = re.compile(r'(0x[0-9a-fA-F]+|-?\d+)(?:ns|\(.*\))?$')
 # Of include-trace-events/pagefault/pagefault.h, in its order
-OUTCOMES = 'MINOR MAJOR RETRY FAILED INTERRUPTED OOM FIXUP SIGNAL ARCH OOPS'.split()
-TRIED = 0xc0			# the flags that say how often a fault was tried
+OUTCOMES = 'MINOR MAJOR INTERRUPTED OOM FIXUP SIGNAL ARCH RETRY FAILED'.split()
+KINDS = 'NONE ANON FILE SHMEM HUGETLB SPECIAL'.split()
+TRIED = 0xc			# the flags that say how often a fault was tried
 FIELDS = {
     'trap_entry': 'vector error_code user_mode ip',
     'trap_exit': 'vector error_code user_mode ip',
     'pagefault_entry': 'address error_code user_mode ip',
     'pagefault_exit':
-        'address error_code user_mode ip outcome signo si_code flags vm_fault duration',
-    'pagefault_noregs': 'address tgid fault_flags outcome flags vm_fault duration',
+        'address error_code user_mode ip outcome kind signo si_code flags fault_flags vm_fault '
+        'duration',
+    'pagefault_noregs': 'address tgid outcome kind flags fault_flags vm_fault duration',
 }
 FAULTS = 'pagefault_entry pagefault_exit pagefault_noregs'.split()
 
@@ -41,14 +43,15 @@ def same(what, found, wanted):
 
 
 def values(text):
-    """Fields by name. The number of 13(#GP), 0x3(ANON|FILE) and 40ns; the name of an outcome;
+    """Fields by name. The number of 13(#GP), 0x3(COW|SWAPIN) and 40ns; the name of an outcome;
     else the word."""
     found = {}
     for name, word in FIELD.findall(text):
         number = NUMBER.match(word)
         found[name] = int(number[1], 0) if number else word
-    if isinstance(found.get('outcome'), int):
-        found['outcome'] = OUTCOMES[found['outcome']]
+    for name, names in ('outcome', OUTCOMES), ('kind', KINDS):
+        if isinstance(found.get(name), int):
+            found[name] = names[found[name]]
     if 'mode' in found:
         found['user_mode'] = int(found.pop('mode') == 'user')
     return found
@@ -304,9 +307,10 @@ LTTNG_TYPES = {
     'pagefault_entry pagefault_exit':
         'address 64 16, ip 64 16, error_code 64 16, user_mode 32 10',
     'pagefault_exit': 'signo 32 10, si_code 32 10',
-    'pagefault_noregs': 'address 64 16, fault_flags 32 16, tgid 32 10',
+    'pagefault_noregs': 'address 64 16, tgid 32 10',
     'pagefault_exit pagefault_noregs':
-        'duration 64 10, vm_fault 32 16, flags 32 16, outcome 32 10 enum',
+        'duration 64 10, vm_fault 32 16, flags 32 16, fault_flags 32 16, outcome 32 10 enum, '
+        'kind 32 10 enum',
 }
 
 
@@ -323,7 +327,7 @@ def lttng_types(header):
             names.update(re.findall('"(.*?)" =', labels))
     same('types', found, [event + ' ' + field for of, fields in LTTNG_TYPES.items()
                           for event in of.split() for field in fields.split(', ')])
-    same('names', names, re.findall(r'"(\S+)" \}', read(header)) + OUTCOMES)
+    same('names', names, re.findall(r'"(\S+)" \}', read(header)) + OUTCOMES + KINDS)
 
 
 CHECKS = {check.__name__: check for check in (

@@ -97,11 +97,11 @@ END
 # The kselftest of this commit, in the guest of this commit
 passes() {
 	make -s -C "$src" O="$dir/kselftest" headers &&
-	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS=trap install \
+	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS="$targets" install \
 		INSTALL_PATH="$dir/installed" || return 1
 	local job="$logs/bisect.$number.passes"
 	# shellcheck disable=SC2046 # a list
-	set -- $(sed -n "s|^trap:|$dir/installed/trap/|p" "$dir/installed/kselftest-list.txt")
+	set -- $(sed -nE "s#^(trap|pagefault):#$dir/installed/\1/#p" "$dir/installed/kselftest-list.txt")
 	run_programs bisect "$job" "$@" && "$tap" judge bisect $# "$job/tap" &&
 	console_clean "$job/console.log"
 }
@@ -139,7 +139,10 @@ $(echo "$added" | tr ' ' '\n')"
 	[ -f "$dir/bisect/built" ] || continue
 	check "$group: it boots and does what it says" works
 	# The first patch has no program yet
-	! grep -q '^int main(' "$src"/tools/testing/selftests/trap/*.c 2>/dev/null ||
-		check "$group: it passes the kselftest" passes
+	targets=''
+	for target in trap pagefault; do
+		! grep -qs '^int main(' "$src/tools/testing/selftests/$target"/*.c || targets="$targets $target"
+	done
+	[ ! "$targets" ] || check "$group: it passes the kselftest" passes
 done 3<"$logs/bisect.commits"
 group=''

@@ -11,7 +11,8 @@ kselftest_builds_clean() {
 all_are_run() {
 	local programs sources
 	build_kselftest && programs=$(all_programs) &&
-	sources=$(grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c "$top"/tests/*.c) || return 1
+	sources=$(grep -l '^int main(' "$src"/tools/testing/selftests/trap/*.c \
+		"$src"/tools/testing/selftests/pagefault/*.c "$top"/tests/*.c) || return 1
 	echo "$sources" | while read -r source; do
 		program=$(basename "$source" .c)
 		if echo "$programs" | grep -qx "$program"; then

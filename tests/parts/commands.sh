@@ -96,6 +96,7 @@ near_tree() {	# DIR
 	rm -rf "$1" "$(build_of "$1")" && plain_git init -q "$1" && cd "$1" && use_identity &&
 	echo "$("$top/scripts/kernel/fetch" "$base")/objects" >.git/objects/info/alternates &&
 	touched=$(cd "$patches" && patches_of all | xargs sed -n 's|^--- a/||p' | sort -u) &&
+	touched=$(plain_git -C "$src" ls-tree --name-only base -- $touched) &&
 	plain_git checkout -q "$(plain_git -C "$src" rev-parse base)" -- Makefile Kbuild arch/x86/Kconfig $touched &&
 	sed -i '0,/^\tconst char \*p;$/s//\tconst char *p = NULL;/' kernel/trace/trace_branch.c &&
 	plain_git commit -q -a -m near
@@ -193,16 +194,19 @@ mails() (
 	! grep -E 'Trap Trace Events|@example.invalid' "$mail" || exit 1
 	! grep '^A Sender (' "$mail" || exit 1
 	cd ../../.. && NAME='Ä & | Sender' send_dry . SERIES=pagefault && cd build/send/pagefault || exit 1
-	same 6 "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
-	grep -x 'Subject: \[PATCH 0/5\] x86/mm: Trace events for page faults' "$letter" &&
+	same 8 "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
+	grep -x 'Subject: \[PATCH 0/7\] x86/mm: Trace events for page faults' "$letter" &&
 	sed '/^$/q' "$letter" | grep -x 'Content-Transfer-Encoding: 8bit' && ! grep 8bit send-email.log &&
-	same "$(for patch in "$patches"/trap/000[12]-*.patch; do
-		sed 's/Trap Trace Events <.*@example.invalid>/Ä \& | Sender <sender@kernel.dev>/' "$patch" | git patch-id --stable
-	done | cut -d ' ' -f 1)" "$(sed -n 's/^prerequisite-patch-id: //p' "$letter")" &&
+	! grep '^prerequisite-patch-id: ' "$letter" &&
 	for mail in ./*.patch; do
 		grep -x 'To: linux-kernel@vger.kernel.org' "$mail" || exit 1
 	done &&
-	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch
+	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch || exit 1
+	[ -d "$patches/rv" ] || exit 0
+	cd ../../.. && send_dry . SERIES=rv && cd build/send/rv &&
+	same "$(for patch in "$patches"/pagefault/*.patch; do
+		sed 's/Trap Trace Events <.*@example.invalid>/A Sender <sender@kernel.dev>/' "$patch" | git patch-id --stable
+	done | cut -d ' ' -f 1)" "$(sed -n 's/^prerequisite-patch-id: //p' ./*.patch)"
 )
 # git am -3 leaves out the patches that the tree has. The user takes their names away
 some_are_there() {

@@ -75,7 +75,7 @@ installed() {
 	local image
 	image=$(ls "$packages"/linux-image-*-trap_*_amd64.deb) && build_kselftest || return 1
 	rm -rf "$logs/add" && mkdir -p "$logs/add/check" &&
-	cp "$image" "$logs/add/check/image.deb" && cp "$kselftests"/*_* "$logs/add/check" &&
+	cp "$image" "$logs/add/check/image.deb" && cp "$kselftest"/trap/*_* "$kselftest"/pagefault/*_* "$logs/add/check" &&
 	gcc -O2 -static -o "$logs/add/check/demo" "$top/scripts/guest/demo.c" || return 1
 	cat >"$logs/add/check/init" <<-'END'
 	#!/bin/sh

@@ -12,7 +12,7 @@ run_kselftest() {	# JOB PROGRAM...
 echo 2 >/proc/sys/vm/nr_hugepages
 dd if=/dev/zero of=/disk/swap bs=1M count=16 2>/dev/null && chmod 600 /disk/swap
 /sbin/mkswap -q /disk/swap && /sbin/swapon /disk/swap
-cd $kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@") 2>&1 | cat >/job/tap
+cd $kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@" | sed 's/trap:pagefault/pagefault:pagefault/g') 2>&1 | cat >/job/tap
 EOF
 }
 
@@ -51,7 +51,7 @@ cat instances/mmio/trace >/job/trace
 EOF
 	entries=$(grep -c ': pagefault_entry: ' "$logs/mmio/trace")
 	exits=$(grep -c ': pagefault_exit: ' "$logs/mmio/trace")
-	kmmio=$(grep -c ': pagefault_exit: address=0xff.* mode=kernel outcome=ARCH signo=0 .* vm_fault=0x0() duration=[1-9]' \
+	kmmio=$(grep -c ': pagefault_exit: address=0xff.* mode=kernel outcome=ARCH kind=NONE signo=0 .* vm_fault=0x0() duration=[1-9]' \
 		"$logs/mmio/trace")
 	echo "$entries entries, $exits exits, $kmmio of them of MMIO"
 	console_clean "$logs/mmio/console.log" && [ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]

@@ -49,10 +49,10 @@ lttng_left_out() {
 			probes/
 	) 8>>"$dir/guest-base.lock" || return 1
 	grep -F 'include/trace/events/trap.h not found. Probe "trap" is disabled.' "$lttng/guest-base/log" &&
-	grep -F 'CONFIG_HAVE_PAGEFAULT_EVENTS is not set. Probe "pagefault" is disabled.' \
+	grep -F 'CONFIG_PAGEFAULT_EVENTS is not set. Probe "pagefault" is disabled.' \
 		"$lttng/guest-base/log" || return 1
 	! grep -iE 'warning|Probe "' "$lttng/guest-base/log" |
-		grep -vE '/trap\.h not found|CONFIG_HAVE_PAGEFAULT_EVENTS is not set' || return 1
+		grep -vE '/trap\.h not found|CONFIG_PAGEFAULT_EVENTS is not set' || return 1
 	[ ! -e "$lttng/guest-base/src/probes/lttng-probe-trap.o" ] &&
 	[ ! -e "$lttng/guest-base/src/probes/lttng-probe-pagefault.o" ] &&
 	[ -f "$lttng/guest-base/src/probes/lttng-probe-x86-exceptions.o" ]
@@ -76,7 +76,7 @@ lttng_guest() {
 	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/guest/demo.c" &&
 	guest guest "$job" -d 512 <<EOF || return 1
 $top/scripts/guest/lttng /job $lttng/guest/modules $logs/lttng-demo \
-	$kselftests/trap_events $kselftests/pagefault_outcome
+	$(path_of trap_events) $(path_of pagefault_outcome)
 EOF
 	cat "$job/lttng"
 	[ "$(cat "$job/lost")" = 0 ] && ! grep -i 'discarded' "$job/lttng" &&

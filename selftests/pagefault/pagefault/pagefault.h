@@ -11,14 +11,17 @@
 #define USER		0x4
 
 /* enum pagefault_flags */
-#define ANON		0x1
-#define FILE_BACKED	0x2
-#define SHMEM		0x4
-#define HUGETLB		0x8
-#define COW		0x10
-#define SWAPIN		0x20
-#define RETRIED_VMA	0x40
-#define RETRIED_MMAP	0x80
+#define COW		0x1
+#define SWAPIN		0x2
+#define RETRIED_VMA	0x4
+#define RETRIED_MMAP	0x8
+
+/* enum pagefault_kind. The flags of a record have the bit of its kind, too */
+#define ANON		0x100
+#define FILE_BACKED	0x200
+#define SHMEM		0x400
+#define HUGETLB		0x800
+#define SPECIAL		0x1000
 
 /* enum vm_fault_reason */
 #define VM_FAULT_SIGBUS		0x2
@@ -27,7 +30,13 @@
 #define VM_FAULT_DONE_COW	0x1000
 #define VM_FAULT_COMPLETED	0x4000
 
+/* enum fault_flag */
+#define FAULT_FLAG_WRITE	0x1
+#define FAULT_FLAG_USER		0x40
 #define FAULT_FLAG_REMOTE	0x80
+
+#define PAGEFAULT_SUPPRESSED	"pagefault_suppressed"
+#define DEBUGFS			"/sys/kernel/debug"
 
 /* A record of the pagefault events. Missing fields are 0 */
 struct pagefault {
@@ -64,6 +73,7 @@ extern long page_size;
 
 void start_pagefaults(const char *name);
 bool next_pagefault(FILE *f, struct pagefault *r);
+unsigned long suppressed_pagefaults(void);
 void trace_faults(const void *p, size_t size);
 void trace_end(void);
 bool fault_matches(const struct pagefault *r, const struct expect_fault *x, const void *p);

@@ -47,6 +47,32 @@ static void word(const char *record, const char *name, char *text, size_t size)
 		 at ? at + strlen(name) : "");
 }
 
+/* The bit of the kind of memory, 0 for NONE */
+static unsigned int kind_bit(const char *record)
+{
+	static const char * const kinds[] = { "ANON", "FILE", "SHMEM", "HUGETLB", "SPECIAL" };
+	char name[16];
+
+	word(record, " kind=", name, sizeof(name));
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!strcmp(name, kinds[i]))
+			return ANON << i;
+	return 0;
+}
+
+/* suppressed_pagefaults - How many page faults the guard has suppressed */
+unsigned long suppressed_pagefaults(void)
+{
+	char *text = get(DEBUGFS, PAGEFAULT_SUPPRESSED);
+	unsigned long n;
+
+	if (!text)
+		ksft_exit_fail_msg("no %s/%s\n", DEBUGFS, PAGEFAULT_SUPPRESSED);
+	n = strtoul(text, NULL, 0);
+	free(text);
+	return n;
+}
+
 /* next_pagefault - The next record of the pagefault events */
 bool next_pagefault(FILE *f, struct pagefault *r)
 {
@@ -62,7 +88,7 @@ bool next_pagefault(FILE *f, struct pagefault *r)
 		r->address = number(at, ": address=");
 		r->error_code = number(at, " error_code=");
 		r->fault_flags = number(at, " fault_flags=");
-		r->flags = number(at, " flags=");
+		r->flags = number(at, " flags=") | kind_bit(at);
 		r->vm_fault = number(at, " vm_fault=");
 		r->signo = number(at, " signo=");
 		r->si_code = number(at, " si_code=");
@@ -94,6 +120,18 @@ void trace_end(void)
 	must(put(fault_instance, "events/pagefault/enable", "0"), "disable");
 }
 
+/* fault_flags say what the access was, as the error code does on x86 */
+static bool access_matches(const struct pagefault *r)
+{
+	unsigned int access = (r->error_code & WRITE ? FAULT_FLAG_WRITE : 0) |
+			      (r->error_code & USER ? FAULT_FLAG_USER : 0);
+
+	/* Without a kind, handle_mm_fault() was not called */
+	if (r->flags < ANON)
+		access = 0;
+	return (r->fault_flags & (FAULT_FLAG_WRITE | FAULT_FLAG_USER)) == access;
+}
+
 /* fault_matches - Whether an entry or an exit for @p is as expected */
 bool fault_matches(const struct pagefault *r, const struct expect_fault *x, const void *p)
 {
@@ -105,15 +143,15 @@ bool fault_matches(const struct pagefault *r, const struct expect_fault *x, cons
 	if (!strcmp(r->event, "exit"))
 		good &= !strcmp(r->outcome, x->outcome) && r->duration &&
 			r->duration >= x->min_ns && r->signo == trap_info.si_signo &&
-			r->si_code == trap_info.si_code &&
+			r->si_code == trap_info.si_code && access_matches(r) &&
 			(r->flags | x->flags_either) == (x->flags | x->flags_either) &&
 			(r->vm_fault | x->vm_fault_either) == (x->vm_fault | x->vm_fault_either);
 	else
 		good &= !strcmp(r->event, "entry");
 	if (!good)
-		ksft_print_msg("%s, %s at 0x%llx: 0x%llx, %s, %d, %d, 0x%x, 0x%x, %llu ns, %s\n",
+		ksft_print_msg("%s, %s at 0x%llx: 0x%llx, %s, %d, %d, 0x%x, 0x%x, 0x%x, %llu ns\n",
 			       r->event, r->mode, r->address, r->error_code, r->outcome, r->signo,
-			       r->si_code, r->flags, r->vm_fault, r->duration, r->ip);
+			       r->si_code, r->flags, r->fault_flags, r->vm_fault, r->duration);
 	return good;
 }
 

@@ -30,7 +30,7 @@
 /* For filters: enum pagefault_outcome */
 #define MINOR		"outcome == 0"
 #define MAJOR		"outcome == 1"
-#define SENT_SIGNAL	"outcome == 7 && signo == 11"
+#define SENT_SIGNAL	"outcome == 5 && signo == 11"
 #define IN		"address >= 0x%lx && address < 0x%lx"
 
 #define CHILDREN	4
