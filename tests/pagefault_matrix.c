@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Count the page faults of workloads that need swap, huge pages, a growing stack,
+ * Count the page faults of workloads that need swap, huge pages, a growing stack, NUMA,
  * or threads that fault on the same page at once. The trace must have as many MINOR
  * and MAJOR faults as getrusage() counts, to the last one, and the memory must have
  * the faults that the table expects.
@@ -14,11 +14,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/mempolicy.h>
 
 #include "lib.h"
 
@@ -30,6 +35,10 @@
 #define HUGE_PAGES	8
 #define SWAP_SIZE	(64UL << 20)
 #define LEFT_OUT	7
+#define THP		"/sys/kernel/mm/transparent_hugepage"
+#define BALANCING	"/sys/kernel/debug/sched/numa_balancing"
+#define HINTS		20
+#define MOVES		20
 
 /* How many faults: none, one on each page, one or more on each, one or more in all */
 enum amount { NONE = 1, ONE_EACH, SOME_EACH, SOME };
@@ -40,6 +49,7 @@ struct expected {
 	unsigned int kind;		/* 0: any */
 	unsigned int flags, without;	/* these are set, these are not */
 	bool noregs;
+	bool huge;			/* allocates a transparent huge page */
 };
 
 struct workload {
@@ -103,13 +113,26 @@ static struct faults measure(void (*run)(void))
 	return (struct faults) { after.minor - before.minor, after.major - before.major };
 }
 
+/* The order of a transparent huge page, 0 without */
+static unsigned int huge_order(void)
+{
+	char *size = get(THP, "hpage_pmd_size");
+	unsigned int order = 0;
+
+	while (size && page_size << order < atol(size))
+		order++;
+	free(size);
+	return order;
+}
+
 /* The one place that reads kinds and flags */
 static bool matches(const struct pagefault *r, const struct expected *x)
 {
 	return !strcmp(r->event, x->noregs ? "noregs" : "exit") &&
 	       (!x->outcome || !strcmp(r->outcome, x->outcome)) &&
 	       (r->flags & x->kind) == x->kind &&
-	       (r->flags & (x->flags | x->without)) == x->flags;
+	       (r->flags & (x->flags | x->without)) == x->flags &&
+	       r->order == (x->huge ? huge_order() : 0);
 }
 
 static bool enough(size_t found, enum amount amount)
@@ -312,9 +335,8 @@ static size_t huge;
 
 static const char *set_up_thp(void)
 {
-	const char *dir = "/sys/kernel/mm/transparent_hugepage";
-	char *enabled = get(dir, "enabled"), *size = get(dir, "hpage_pmd_size");
-	char *zero = get(dir, "use_zero_page");
+	char *enabled = get(THP, "enabled"), *size = get(THP, "hpage_pmd_size");
+	char *zero = get(THP, "use_zero_page");
 
 	if (!enabled || strstr(enabled, "[never]") || !size || !zero || *zero != '1')
 		return "this kernel has no transparent huge pages, or they are off";
@@ -361,6 +383,86 @@ static void write_in_child(void)
 		ksft_exit_fail_msg("a child ended with status 0x%x\n", status);
 }
 
+/*
+ * NUMA
+ */
+static size_t numa_hints(void)
+{
+	char *vmstat = get("/proc", "vmstat"), *at = strstr(vmstat, "\nnuma_hint_faults ");
+	size_t hints = at ? strtoul(at + strlen("\nnuma_hint_faults "), NULL, 10) : 0;
+
+	free(vmstat);
+	return hints;
+}
+
+/* It must scan the memory of this process at once */
+static const char *set_up_hints(void)
+{
+	set_up_new();
+	write_all();
+	if (put("/proc/sys/kernel", "numa_balancing", "1") ||
+	    put(BALANCING, "scan_delay_ms", "0") || put(BALANCING, "scan_period_min_ms", "10"))
+		return "this kernel has no NUMA balancing";
+	return NULL;
+}
+
+static atomic_bool done;
+
+static void *read_until_done(void *unused)
+{
+	while (!done)
+		read_all();
+	return NULL;
+}
+
+/* A second thread, as the pages of a single one are left alone on its own node */
+static void read_until_hints(void)
+{
+	time_t end = time(NULL) + 60;
+	size_t before = numa_hints();
+	pthread_t thread;
+
+	done = false;
+	if (pthread_create(&thread, NULL, read_until_done, NULL))
+		ksft_exit_fail_msg("pthread_create\n");
+	while (numa_hints() < before + HINTS && time(NULL) < end)
+		read_all();
+	put("/proc/sys/kernel", "numa_balancing", "0");
+	done = true;
+	pthread_join(thread, NULL);
+}
+
+static const char *set_up_nodes(void)
+{
+	if (access("/sys/devices/system/node/node1", F_OK))
+		return "this machine has one node only";
+	set_up_new();
+	write_all();
+	return NULL;
+}
+
+/* Move the memory back and forth while another thread reads it */
+static void read_while_moved(void)
+{
+	static int nodes[PAGES], status[PAGES];
+	static void *pages[PAGES];
+	pthread_t thread;
+
+	done = false;
+	if (pthread_create(&thread, NULL, read_until_done, NULL))
+		ksft_exit_fail_msg("pthread_create\n");
+	for (int i = 0; i < MOVES; i++) {
+		for (int j = 0; j < PAGES; j++) {
+			pages[j] = mem + j * page_size;
+			nodes[j] = i % 2;
+		}
+		if (syscall(SYS_move_pages, 0, PAGES, pages, nodes, status, MPOL_MF_MOVE) < 0)
+			ksft_exit_fail_msg("move_pages: %s\n", strerror(errno));
+	}
+	done = true;
+	pthread_join(thread, NULL);
+}
+
 static const struct workload workloads[] = {
 	{ "swap", set_up_swap, write_all,
 	  { { ONE_EACH }, { ONE_EACH, NULL, ANON, SWAPIN }, { SOME, "MAJOR", ANON, SWAPIN } } },
@@ -378,7 +480,11 @@ static const struct workload workloads[] = {
 	{ "stack that grows", set_up_stack, write_down,
 	  { { ONE_EACH }, { ONE_EACH, "MINOR", ANON, 0, COW | SWAPIN } } },
 	{ "transparent huge pages", set_up_thp, read_and_write_huge,
-	  { { ONE_EACH, "MINOR", ANON, 0, COW }, { ONE_EACH, "MINOR", ANON, COW } } },
+	  { { ONE_EACH, "MINOR", ANON, 0, COW }, { ONE_EACH, "MINOR", ANON, COW, .huge = true } } },
+	{ "NUMA balancing", set_up_hints, read_until_hints,
+	  { { SOME, "MINOR", ANON, NUMA_HINT } } },
+	{ "pages that move to another node", set_up_nodes, read_while_moved,
+	  { { SOME, "MINOR", ANON, MIGRATION } } },
 	{ "transparent huge pages, copy-on-write", set_up_thp_fork, write_in_child,
 	  { { ONE_EACH }, { ONE_EACH, "MINOR", ANON, COW } } },
 };

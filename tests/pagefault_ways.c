@@ -5,8 +5,9 @@
  * on x86 only.
  *
  * The tests that need another CPU, or leave an oops on the console, run only if
- * named: errata93, prefetch, kfence, oops-survived, oops; see pagefault_test.c of
- * the module.
+ * named: errata93, prefetch, kfence, oops-survived, oops, probe-oops; see
+ * pagefault_test.c of the module. After probe-oops, the events can never be switched
+ * off, so the guest ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,6 +42,8 @@
 #define ANY			(~0U)
 #define JUMP			(KERNEL_READ + 1)
 #define OOMS			5
+#define PROBED			10
+#define FAULT_PROBE		TRAP_TEST "/fault_probe"
 
 /* Where to go on after a signal that does not come from RAISE() */
 static sigjmp_buf elsewhere;
@@ -323,7 +326,7 @@ static void test_moved(void)
 	pin(0);
 	good = faults_match(&(struct expect_fault){
 		.outcome = major ? "MAJOR" : "MINOR", .error_code = USER,
-		.flags = ANON | (major ? RETRIED_MMAP : RETRIED_VMA),
+		.flags = ANON | USERFAULTFD | (major ? RETRIED_MMAP : RETRIED_VMA),
 		.vm_fault_either = ANY, .min_ns = HOLD_MS * 1000000ULL }, p);
 	result(good && records_on(0) == 1 && records_on(1) == 1, name);
 	close(s.fd);
@@ -357,6 +360,8 @@ static void test_own_memory(void)
  * "vmalloc" only if named
  */
 static void test_oops(void);
+static void test_probe_oops(void);
+static void test_reenter(void);
 
 static const struct raised {
 	const char *what, *name, *outcome;
@@ -369,6 +374,8 @@ static const struct raised {
 	{ "kfence", "KFENCE", "ARCH" },
 	{ "oops-survived", "oops that the task survives", "ARCH" },
 	{ "oops", "oops: an entry and no exit", NULL, test_oops },
+	{ "probe-oops", "oops in a probe", NULL, test_probe_oops },
+	{ "reenter", "fault in state KPROBE_REENTER", NULL, test_reenter },
 };
 
 static void test_raised(const struct raised *t)
@@ -405,6 +412,117 @@ static void test_raised(const struct raised *t)
 		skip(t->name, "not on this machine");
 	else
 		result(good == 1 && entries == exits && !error, t->name);
+}
+
+/*
+ * A probe faults at each event, or an NMI does as well that it raises. The events
+ * show only the faults of the program; the others are suppressed and counted.
+ */
+static void test_probe(const char *does, const char *name, unsigned int each)
+{
+	char *p = new_pages(PROBED * page_size);
+	int fd = open(FAULT_PROBE, O_WRONLY), events = 0, own = 0, wrong = 0;
+	unsigned long suppressed;
+	struct pagefault r;
+
+	if (fd < 0) {
+		skip(name, NO_TRAP_TEST);
+		return;
+	}
+	must(put(fault_instance, "events/pagefault/filter", "common_pid == %d", getpid()),
+	     "filter");
+	must(put(fault_instance, "events/pagefault/enable", "1"), "enable");
+	suppressed = suppressed_pagefaults();
+	must(put(fault_instance, "trace", " "), "trace");
+	if (write(fd, does, strlen(does)) < 0)
+		ksft_exit_fail_msg("%s: %s\n", FAULT_PROBE, strerror(errno));
+	for (int i = 0; i < PROBED; i++)
+		raise_write(p + i * page_size);
+	close(fd);
+	suppressed = suppressed_pagefaults() - suppressed;
+	trace_end();
+	for_each_record(next_pagefault, &r, fault_instance, -1) {
+		events++;
+		own += r.address >= (unsigned long)p &&
+		       r.address < (unsigned long)p + PROBED * page_size;
+		wrong += r.address == -(unsigned long)page_size;
+	}
+	ksft_print_msg("%d events, %d of them expected, %d of the probe, %lu suppressed\n",
+		       events, own, wrong, suppressed);
+	result(own == 2 * PROBED && !wrong && suppressed >= each * own &&
+	       suppressed <= each * events, name);
+}
+
+/* In this state, a kprobe of the tracer would be a BUG(): so the fault is suppressed */
+static void test_reenter(void)
+{
+	unsigned long suppressed = suppressed_pagefaults();
+	struct pagefault r;
+	int n = 0, error;
+
+	if (access(FAULT_FILE, W_OK)) {
+		skip("fault in state KPROBE_REENTER", NO_TRAP_TEST);
+		return;
+	}
+	must(put(TRACING, "kprobe_events", "p:fault_test/tracer trace_event_buffer_reserve"),
+	     "kprobe");
+	must(put(TRACING, "events/fault_test/tracer/enable", "1"), "kprobe");
+	trace_faults((void *)-page_size, 1);
+	error = put(TRAP_TEST, "fault", "reenter");
+	trace_end();
+	put(TRACING, "events/fault_test/tracer/enable", "0");
+	put(TRACING, "kprobe_events", "-:fault_test/tracer");
+	for_each_record(next_pagefault, &r, fault_instance, -1)
+		n++;
+	suppressed = suppressed_pagefaults() - suppressed;
+	ksft_print_msg("%d events, %lu suppressed, error %d\n", n, suppressed, error);
+	result(!error && !n && suppressed, "fault in state KPROBE_REENTER");
+}
+
+/* A waiter for the probe that never returned would never end: leave all as it is */
+static bool events_stuck;
+
+/*
+ * A probe of pagefault_entry oopses. The faults of the dying task have events: its
+ * record does not silence them.
+ */
+static void test_probe_oops(void)
+{
+	char *dying = new_pages(2 * page_size), *probed = dying + page_size;
+	int fd = open(FAULT_PROBE, O_WRONLY), good = 0, entries = 0, wrong = 0, status = 0;
+	static const struct expect_fault on_exit = { "MINOR", WRITE, ANON, .kernel = true };
+	unsigned long suppressed = suppressed_pagefaults();
+	struct pagefault r;
+	pid_t child;
+
+	if (fd < 0) {
+		skip("oops in a probe", NO_TRAP_TEST);
+		return;
+	}
+	pin(0);
+	trace_all_faults(dying, 2 * page_size);
+	events_stuck = true;
+	child = vfork();
+	if (!child) {
+		syscall(SYS_set_tid_address, dying);
+		if (write(fd, "oops", 4) == 4)
+			asm volatile("movb $1, (%0)" : : "r" (probed) : "memory");
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	for_each_record(next_pagefault, &r, fault_instance, -1) {
+		if (r.address == (unsigned long)dying)
+			good += fault_matches(&r, &on_exit, dying);
+		else if (r.address == (unsigned long)probed && !strcmp(r.event, "entry"))
+			entries++;
+		else
+			wrong++;
+	}
+	suppressed = suppressed_pagefaults() - suppressed;
+	ksft_print_msg("%d entries, %d good, %d wrong, %lu suppressed, status 0x%x\n", entries,
+		       good, wrong, suppressed, status);
+	result(entries == 1 && good == 2 && !wrong && suppressed && WIFSIGNALED(status),
+	       "oops in a probe");
 }
 
 /*
@@ -468,10 +586,15 @@ int main(int argc, char **argv)
 		ksft_set_plan(argc - 1);
 		for (int i = 1; i < argc; i++)
 			test_raised(find_raised(argv[i]));
+		if (events_stuck) {
+			ksft_print_cnts();
+			fflush(stdout);
+			_exit(ksft_get_fail_cnt() ? KSFT_FAIL : KSFT_PASS);
+		}
 		ksft_finished();
 	}
 
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 5);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 8);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
 	if (old_hugepages)
@@ -481,6 +604,9 @@ int main(int argc, char **argv)
 	test_oom();
 	test_moved();
 	test_own_memory();
+	test_probe("fault", "faults of a probe", 1);
+	test_probe("nmi", "faults of a probe, and of an NMI in it", 2);
+	test_reenter();
 	test_raised(&raised[0]);
 	test_raised(&raised[1]);
 	ksft_finished();

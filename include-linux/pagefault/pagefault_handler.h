@@ -10,6 +10,7 @@
 
 #include <trace/events/pagefault.h>
 
+#ifdef CONFIG_PAGEFAULT_EVENTS
 extern u64 pagefault_since;
 extern atomic_t pagefault_suppressed;
 
@@ -30,8 +31,6 @@ static __always_inline bool kprobe_reentered(void)
  * @regs:	registers at the fault
  * @address:	address that was accessed
  * @error_code:	error code of the architecture
- *
- * A fault in state KPROBE_REENTER is suppressed as well.
  *
  * Context: Fault handler, if pagefault_traced(), with interrupts disabled. The
  *	    caller must be notrace and NOKPROBE.
@@ -97,5 +96,9 @@ static __always_inline void pagefault_end(struct pagefault *pf)
 	barrier();
 	WRITE_ONCE(current->pagefault, pf->outer);
 }
+#else
+#define pagefault_begin(pf, regs, address, error_code)	((void)(pf))
+#define pagefault_end(pf)				((void)(pf))
+#endif
 
 #endif /* _LINUX_PAGEFAULT_HANDLER_H */

@@ -5,24 +5,19 @@
 /*
  * For the page fault trace events, <trace/events/pagefault.h>: the handler of a
  * traced fault keeps a struct pagefault on its stack, and current->pagefault
- * points to it. pagefault_mark() and pagefault_note() record there how the fault
- * ends. Faults nest, in an interrupt, an NMI or a probe, so the handler saves and
- * restores the pointer. The task may sleep and migrate: the stack and the pointer
- * belong to it. A task can exit during a fault: seccomp can kill it in a vsyscall.
- * The pointer stays valid then, as do_exit() runs on the same stack. An oops
- * rewinds the stack, so make_task_dead() clears the pointer.
+ * points to it. Faults nest, in an interrupt, an NMI or a probe, so the handler
+ * saves and restores the pointer. The task may sleep, migrate and exit meanwhile:
+ * the stack and the pointer belong to it. An oops rewinds the stack, so
+ * make_task_dead() clears the pointer.
  *
  * The record is the recursion guard, too. A probe of these events can fault: a
- * stack walk reads memory that is not present. @start is 0 while probes run, and
- * current->pagefault points to the record all that time. A fault that finds 0 in
- * the record of the fault that it interrupts fires no event: it keeps 0 in its own
- * record, so the faults in its handler fire none, either. pagefault_suppressed in
- * debugfs counts them. A fault in user mode finds no record, as the kernel stack
- * was empty.
- *
- * Interrupts are disabled while probes run. An NMI can interrupt a probe: then the
- * faults of its handler are suppressed as well. They end at an exception fixup, as
- * an NMI cannot sleep, so getrusage() does not count them.
+ * stack walk reads memory that is not present. @start is 0 while probes run, with
+ * interrupts disabled, and current->pagefault points to the record. A fault that
+ * finds 0 in the record of the fault that it interrupts fires no event, is counted
+ * in pagefault_suppressed (debugfs), and keeps 0 in its own record, for the faults
+ * in its handler. It ends at an exception fixup, as nothing sleeps there. A fault
+ * in user mode finds no record: the kernel stack was empty. A fault in a kprobe
+ * that interrupted a kprobe is suppressed as well; getrusage() may count it.
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
@@ -30,30 +25,30 @@
 
 struct pt_regs;
 
-/* How a page fault ended. Append only, for filters */
+/* How a page fault ended */
 enum pagefault_outcome {
 	PAGEFAULT_MINOR,	/* no error; mm_account_fault() counted it in min_flt */
 	PAGEFAULT_MAJOR,	/* the same, in maj_flt */
-	PAGEFAULT_INTERRUPTED,	/* handles a signal first, and then tries again */
+	PAGEFAULT_INTERRUPTED,	/* gave up for a signal or task work that is pending */
 	PAGEFAULT_OOM,		/* no memory, see pagefault_out_of_memory() */
 	PAGEFAULT_FIXUP,	/* the context continues at an exception fixup */
 	PAGEFAULT_SIGNAL,	/* the fault handler sent a signal */
 	PAGEFAULT_ARCH,		/* the default: the architecture handled it by itself */
 };
 
-/* The VMA in the last call of handle_mm_fault(). Append only, for filters */
+/* The VMA in the last call of handle_mm_fault() */
 enum pagefault_kind {
 	PAGEFAULT_NONE,		/* handle_mm_fault() was not called */
 	PAGEFAULT_ANON,
 	PAGEFAULT_FILE,
 	PAGEFAULT_SHMEM,	/* tmpfs, memfd, shared anonymous, System V */
 	PAGEFAULT_HUGETLB,
-	PAGEFAULT_SPECIAL,	/* memory of the kernel or of a driver, without a file */
+	PAGEFAULT_SPECIAL,	/* memory of a driver, or the vDSO */
 };
 
 /* What happened during the fault */
 enum pagefault_flags {
-	PAGEFAULT_COW		= 0x01,	/* a private page replaced a shared or a zero page */
+	PAGEFAULT_COW		= 0x01,	/* mapped a private copy of a page */
 	PAGEFAULT_SWAPIN	= 0x02,	/* from swap or the swap cache */
 	PAGEFAULT_RETRIED_VMA	= 0x04,	/* VM_FAULT_RETRY under the per-VMA lock */
 	PAGEFAULT_RETRIED_MMAP	= 0x08,	/* VM_FAULT_RETRY under the mmap lock */

@@ -19,7 +19,7 @@
 #define PAGEFAULT_FLAGS							\
 	EM(COW) EM(SWAPIN) EM(RETRIED_VMA) EMe(RETRIED_MMAP)
 
-/* Export the enums to the tools that read the format of an event */
+/* Export the enums, and enum fault_flag, to the tools that read the format */
 #undef EM
 #undef EMe
 #define EM(name)	TRACE_DEFINE_ENUM(PAGEFAULT_##name);
@@ -28,7 +28,6 @@ PAGEFAULT_OUTCOMES
 PAGEFAULT_KINDS
 PAGEFAULT_FLAGS
 
-/* Export the values of FAULT_FLAG_TRACE as well */
 #undef EM
 #define EM(name)	TRACE_DEFINE_ENUM(FAULT_FLAG_##name);
 EM(WRITE) EM(MKWRITE) EM(ALLOW_RETRY) EM(RETRY_NOWAIT) EM(KILLABLE) EM(TRIED)
@@ -40,7 +39,13 @@ EM(ORIG_PTE_VALID) EM(VMA_LOCK)
 #define EM(name)	{ PAGEFAULT_##name, #name },
 #define EMe(name)	{ PAGEFAULT_##name, #name }
 
-/* The events share a static key with pagefault_mark() and pagefault_note() */
+#define PAGEFAULT_SHOW_FLAGS						\
+	__entry->flags, __print_flags(__entry->flags, "|", PAGEFAULT_FLAGS), \
+	__entry->fault_flags,						\
+	__print_flags(__entry->fault_flags, "|", FAULT_FLAG_TRACE),	\
+	__entry->vm_fault,						\
+	__print_flags(__entry->vm_fault, "|", VM_FAULT_RESULT_TRACE)
+
 int pagefault_reg(void);
 void pagefault_unreg(void);
 
@@ -69,8 +74,8 @@ TRACE_EVENT_FN(pagefault_entry,
 );
 
 /*
- * Fires after a page fault was handled, before a signal is delivered. It fires
- * for faults that began after the event was enabled.
+ * Fires after a page fault was handled, before a signal is delivered, if one of
+ * these events was enabled all that time.
  */
 TRACE_EVENT_FN(pagefault_exit,
 	       TP_PROTO(const struct pagefault *pf),
@@ -113,15 +118,8 @@ TRACE_EVENT_FN(pagefault_exit,
 			 __entry->user_mode ? "user" : "kernel",
 			 __print_symbolic(__entry->outcome, PAGEFAULT_OUTCOMES),
 			 __print_symbolic(__entry->kind, PAGEFAULT_KINDS),
-			 __entry->signo, __entry->si_code, __entry->flags,
-			 __print_flags(__entry->flags, "|", PAGEFAULT_FLAGS),
-			 __entry->fault_flags,
-			 __print_flags(__entry->fault_flags, "|",
-				       FAULT_FLAG_TRACE),
-			 __entry->vm_fault,
-			 __print_flags(__entry->vm_fault, "|",
-				       VM_FAULT_RESULT_TRACE),
-			 __entry->duration),
+			 __entry->signo, __entry->si_code,
+			 PAGEFAULT_SHOW_FLAGS, __entry->duration),
 	       pagefault_reg, pagefault_unreg
 );
 

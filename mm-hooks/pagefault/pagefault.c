@@ -9,8 +9,6 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/pagefault.h>
 
-#include "internal.h"
-
 DEFINE_STATIC_KEY_FALSE(pagefault_key);
 u64 pagefault_since __read_mostly = U64_MAX;
 atomic_t pagefault_suppressed;
@@ -31,57 +29,42 @@ void pagefault_unreg(void)
 	static_branch_dec(&pagefault_key);
 }
 
-/* The record of the fault with @regs. None if the events were off when it began */
-static __always_inline struct pagefault *pagefault_of(struct pt_regs *regs)
+/* Each try of handle_mm_fault() begins. @vma may be gone when it ends */
+void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
+		   unsigned int fault_flags)
 {
 	struct pagefault *pf = current->pagefault;
 
-	return pf && pf->regs == regs ? pf : NULL;
-}
-
-/* MINOR, unless pagefault_result() says otherwise */
-static __always_inline void pagefault_set(struct pagefault *pf, enum pagefault_kind kind)
-{
-	pf->outcome = PAGEFAULT_MINOR;
-	pf->kind = kind;
-}
-
-/* handle_mm_fault() begins. @vma may be gone when it ends */
-notrace void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
-			   unsigned int fault_flags)
-{
-	struct pagefault *pf = pagefault_of(regs);
-
-	if (!pf)
+	/* There is no record if the events were off when the fault began */
+	if (!pf || pf->regs != regs)
 		return;
 
-	/* A retry calls this again */
 	pf->fault_flags = fault_flags;
 	pf->vm_fault = 0;
+	pf->outcome = PAGEFAULT_MINOR;
 	if (vma_is_anonymous(vma))
-		pagefault_set(pf, PAGEFAULT_ANON);
+		pf->kind = PAGEFAULT_ANON;
 	else if (is_vm_hugetlb_page(vma))
-		pagefault_set(pf, PAGEFAULT_HUGETLB);
-	else if (!vma->vm_file)
-		pagefault_set(pf, PAGEFAULT_SPECIAL);
+		pf->kind = PAGEFAULT_HUGETLB;
+	else if (!vma->vm_file || vma->vm_flags & (VM_IO | VM_PFNMAP))
+		pf->kind = PAGEFAULT_SPECIAL;
 	else
-		pagefault_set(pf, shmem_mapping(vma->vm_file->f_mapping) ?
-			      PAGEFAULT_SHMEM : PAGEFAULT_FILE);
+		pf->kind = shmem_mapping(vma->vm_file->f_mapping) ?
+			   PAGEFAULT_SHMEM : PAGEFAULT_FILE;
 }
 
 /* handle_mm_fault() ends, and mm_account_fault() has counted the fault */
-notrace void pagefault_result(struct pt_regs *regs, unsigned int fault_flags,
-			      vm_fault_t ret)
+void pagefault_result(struct pt_regs *regs, unsigned int fault_flags, vm_fault_t ret)
 {
-	struct pagefault *pf;
+	struct pagefault *pf = current->pagefault;
 
-	/* pagefault_vma() has recorded that */
-	if (likely(!ret && !(fault_flags & FAULT_FLAG_TRIED)))
-		return;
-	pf = pagefault_of(regs);
-	if (!pf)
+	/* pagefault_vma() has recorded MINOR */
+	if (likely(!ret && !(fault_flags & FAULT_FLAG_TRIED)) ||
+	    !pf || pf->regs != regs)
 		return;
 	pf->vm_fault = ret;
+	if (ret & VM_FAULT_DONE_COW)
+		pf->flags |= PAGEFAULT_COW;
 	if (ret & VM_FAULT_RETRY) {
 		pf->outcome = PAGEFAULT_INTERRUPTED;
 		pf->flags |= fault_flags & FAULT_FLAG_VMA_LOCK ?

@@ -167,7 +167,8 @@ boot_job() {
 	# identify_cpu() forgets for a moment that there are five levels of page tables, and
 	# KASAN takes what an interrupt reads then for a wild access: that is the code of the base
 	[ "$kernel" != kasan ] || set -- -f la57=off "$@"
-	put_kernel "$kernel" "$job" && "$top/scripts/vm/boot" "$@" "$job"
+	# Two nodes, for the faults of NUMA; a caller with -a has one
+	put_kernel "$kernel" "$job" && "$top/scripts/vm/boot" -a numa=fake=2 "$@" "$job"
 }
 
 # guest NAME JOB OPTION...: the same, with the commands of stdin for a job

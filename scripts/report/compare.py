@@ -20,8 +20,8 @@ FIELDS = {
     'pagefault_entry': 'address error_code user_mode ip',
     'pagefault_exit':
         'address error_code user_mode ip outcome kind signo si_code flags fault_flags vm_fault '
-        'duration',
-    'pagefault_noregs': 'address tgid outcome kind flags fault_flags vm_fault duration',
+        'order duration',
+    'pagefault_noregs': 'address tgid outcome kind flags fault_flags vm_fault order duration',
 }
 FAULTS = 'pagefault_entry pagefault_exit pagefault_noregs'.split()
 
@@ -309,7 +309,7 @@ LTTNG_TYPES = {
     'pagefault_exit': 'signo 32 10, si_code 32 10',
     'pagefault_noregs': 'address 64 16, tgid 32 10',
     'pagefault_exit pagefault_noregs':
-        'duration 64 10, vm_fault 32 16, flags 32 16, fault_flags 32 16, outcome 32 10 enum, '
+        'duration 64 10, order 32 10, vm_fault 32 16, flags 32 16, fault_flags 32 16, outcome 32 10 enum, '
         'kind 32 10 enum',
 }
 

@@ -19,9 +19,9 @@ raise-9 [000] ..... 1.3: trap_entry: vector=13(#GP) error_code=0x0 mode=user ip=
 raise 9 [000] 1.4: trap:trap_exit: vector=13(#GP) error_code=0x0 mode=user ip=0x40
 raise-9 [000] 1.5: pagefault_entry:   address=0x10 ip=f+0x1/0x2 error_code=0x2 mode=kernel
 tracepoint:pagefault:pagefault_exit: address=0x10 ip=0xffffffff81000000 error_code=0x2 \
-user_mode=0 outcome=4 kind=0 signo=0 si_code=0 flags=0x4 fault_flags=0x0 vm_fault=0x0 duration=3
+user_mode=0 outcome=4 kind=0 signo=0 si_code=0 flags=0x4 fault_flags=0x0 vm_fault=0x0 order=0 duration=3
 raise-9 [000] ..... 1.9: pagefault_noregs: address=0x9001 tgid=9 outcome=MINOR kind=ANON \
-flags=0x0() fault_flags=0x80(REMOTE) vm_fault=0x0() duration=40ns
+flags=0x0() fault_flags=0x80(REMOTE) vm_fault=0x0() order=0 duration=40ns
 '''
 CTF = '''[10:00:00.3] (+0.1) guest pagefault_exit: { cpu_id = 0 }, { tid = 9 }, { address = 0x10, \
 ip = 0xFFFFFFFF81000000, outcome = ( "FIXUP" : container = 4 ), duration = 3 }'''

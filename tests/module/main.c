@@ -179,6 +179,14 @@ static asmlinkage void trap_test_nmi(void)
 	__this_cpu_write(trap_test_nmi_pending, false);
 }
 
+/* trap_test_fault_in_nmi - Raise an NMI whose handler faults. Interrupts are disabled */
+void trap_test_fault_in_nmi(void)
+{
+	__this_cpu_write(trap_test_in_nmi, trap_test_find(X86_TRAP_PF));
+	trap_test_nmi();
+	__this_cpu_write(trap_test_in_nmi, NULL);
+}
+
 static void trap_test_raise(const struct trap_test *t)
 {
 	/*

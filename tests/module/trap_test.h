@@ -55,6 +55,7 @@ extern unsigned long trap_test_entry[];
 
 struct dentry;
 
+void trap_test_fault_in_nmi(void);
 void pagefault_test_init(struct dentry *dir);
 void pagefault_test_exit(void);
 

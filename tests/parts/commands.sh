@@ -194,8 +194,9 @@ mails() (
 	! grep -E 'Trap Trace Events|@example.invalid' "$mail" || exit 1
 	! grep '^A Sender (' "$mail" || exit 1
 	cd ../../.. && NAME='Ä & | Sender' send_dry . SERIES=pagefault && cd build/send/pagefault || exit 1
-	same 8 "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
-	grep -x 'Subject: \[PATCH 0/7\] x86/mm: Trace events for page faults' "$letter" &&
+	patches=$(patches_of pagefault | wc -l)
+	same $((patches + 1)) "$(find . -name '*.patch' | wc -l)" && letter=0000-cover-letter.patch &&
+	grep -x "Subject: \[PATCH 0/$patches\] x86/mm: Trace events for page faults" "$letter" &&
 	sed '/^$/q' "$letter" | grep -x 'Content-Transfer-Encoding: 8bit' && ! grep 8bit send-email.log &&
 	! grep '^prerequisite-patch-id: ' "$letter" &&
 	for mail in ./*.patch; do

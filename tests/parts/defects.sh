@@ -97,7 +97,7 @@ run_with() {
 	*.tc)	command="./ftracetest test.d/*/$program" ;;
 	*)	command="$(path_of "${program%% *}") ${program#"${program%% *}"}" ;;
 	esac
-	guest guest "$job" -d 512 -a "$words" <<END || true
+	guest guest "$job" -d 512 -a "numa=fake=2 $words" <<END || true
 cd $src/tools/testing/selftests/ftrace
 for name in $*; do
 	echo \$name >/sys/module/kernel/parameters/trap_defect || continue

@@ -22,6 +22,13 @@ oops_in_probe() {
 	cat "$logs/oops/tap"
 	grep -q '^ok 1 ' "$logs/oops/tap"
 }
+oops_in_fault_probe() {
+	! guest guest "$logs/fault-oops" <<EOF || { echo "no oops"; return 1; }
+$tests/pagefault_ways probe-oops >/job/tap 2>&1
+EOF
+	cat "$logs/fault-oops/tap"
+	grep -q '^ok 1 oops' "$logs/fault-oops/tap"
+}
 
 # Page faults of errata: only an early K8 raises them, or the kernel handles them only there.
 # Without tsc=reliable, the clock of two such CPUs moves by ticks, and a fault takes 0 ns
@@ -51,7 +58,7 @@ cat instances/mmio/trace >/job/trace
 EOF
 	entries=$(grep -c ': pagefault_entry: ' "$logs/mmio/trace")
 	exits=$(grep -c ': pagefault_exit: ' "$logs/mmio/trace")
-	kmmio=$(grep -c ': pagefault_exit: address=0xff.* mode=kernel outcome=ARCH kind=NONE signo=0 .* vm_fault=0x0() duration=[1-9]' \
+	kmmio=$(grep -c ': pagefault_exit: address=0xff.* mode=kernel outcome=ARCH kind=NONE signo=0 .* vm_fault=0x0() order=0 duration=[1-9]' \
 		"$logs/mmio/trace")
 	echo "$entries entries, $exits exits, $kmmio of them of MMIO"
 	console_clean "$logs/mmio/console.log" && [ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]
@@ -65,7 +72,7 @@ cd $src/tools/testing/selftests/ftrace &&
 ./ftracetest test.d/filter/event-filter-symbol.tc test.d/trap/*.tc test.d/pagefault/*.tc >/job/out 2>&1
 EOF
 	cat "$logs/ftrace/out"
-	console_clean "$logs/ftrace/console.log" && [ "$(grep -c '\[PASS\]' "$logs/ftrace/out")" = 6 ]
+	console_clean "$logs/ftrace/console.log" && [ "$(grep -c '\[PASS\]' "$logs/ftrace/out")" = 7 ]
 }
 
 # The blocks of the document, as a user would paste them
@@ -153,6 +160,7 @@ if [ $# != 0 ]; then
 fi
 group=''
 check 'a probe that oopses does not silence its CPU' oops_in_probe
+check 'a probe of page faults that oopses silences no later fault' oops_in_fault_probe
 check '#DF is in the dump of the trace' exhaust_stack "$logs/df"
 check 'trace_event=trap:* on the command line' at_boot
 ! have 'trace-cmd perf bpftrace' 'trace-cmd, perf and bpftrace show the events' ||

@@ -90,6 +90,7 @@ bool next_pagefault(FILE *f, struct pagefault *r)
 		r->fault_flags = number(at, " fault_flags=");
 		r->flags = number(at, " flags=") | kind_bit(at);
 		r->vm_fault = number(at, " vm_fault=");
+		r->order = number(at, " order=");
 		r->signo = number(at, " signo=");
 		r->si_code = number(at, " si_code=");
 		r->tgid = number(at, " tgid=");

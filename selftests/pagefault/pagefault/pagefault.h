@@ -15,6 +15,9 @@
 #define SWAPIN		0x2
 #define RETRIED_VMA	0x4
 #define RETRIED_MMAP	0x8
+#define NUMA_HINT	0x10
+#define USERFAULTFD	0x20
+#define MIGRATION	0x40
 
 /* enum pagefault_kind. The flags of a record have the bit of its kind, too */
 #define ANON		0x100
@@ -42,7 +45,7 @@
 struct pagefault {
 	char event[16], outcome[16], mode[8], ip[IP_SIZE];
 	unsigned long long address, error_code, duration;
-	unsigned int flags, vm_fault, fault_flags;
+	unsigned int flags, vm_fault, fault_flags, order;
 	int signo, si_code, tgid;
 };
 

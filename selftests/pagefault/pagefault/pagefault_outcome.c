@@ -331,6 +331,16 @@ static void read_served(struct server *s)
 	trace_end();
 }
 
+/* The flag, if this kernel has it */
+static unsigned int userfaultfd_flag(void)
+{
+	char *format = get(TRACING, "events/pagefault/pagefault_exit/format");
+	bool known = format && strstr(format, "\"USERFAULTFD\"");
+
+	free(format);
+	return known ? USERFAULTFD : 0;
+}
+
 static void test_held(const char *name, int signo)
 {
 	char *p = new_page();
@@ -363,6 +373,7 @@ static void test_held(const char *name, int signo)
 		x.outcome = "MAJOR";
 		x.flags = ANON | RETRIED_MMAP;
 	}
+	x.flags |= userfaultfd_flag();
 	ksft_test_result(faults_match(&x, p) && good, "%s\n", name);
 	close(s.fd);
 }
@@ -491,10 +502,51 @@ static void test_remote(const struct remote *m)
 	end_holder();
 }
 
+/*
+ * With the option userstacktrace, each probe of this instance walks the stack of the
+ * program. Its frame pointer leads to a page that is not present, so each probe faults.
+ */
+#ifdef __x86_64__
+#define WRITE_FROM_FRAME	"push %%rbp; mov %0, %%rbp; movb $1, (%1); pop %%rbp"
+#else
+#define WRITE_FROM_FRAME	"push %%ebp; mov %0, %%ebp; movb $1, (%1); pop %%ebp"
+#endif
+
+static void test_guard(void)
+{
+	const char *name = "faults of a probe are counted and not traced";
+	char *frame = new_page(), *p = new_page();
+	int outer = 0, nested = 0;
+	unsigned long suppressed;
+	struct pagefault r;
+	FILE *f;
+
+	if (put(fault_instance, "options/userstacktrace", "1")) {
+		ksft_test_result_skip("%s: this kernel has no userstacktrace\n", name);
+		return;
+	}
+	trace_faults(p, 1);
+	must(put(fault_instance, "events/pagefault/filter", "common_pid == %d", getpid()),
+	     "filter");
+	suppressed = suppressed_pagefaults();
+	asm volatile(WRITE_FROM_FRAME : : "D" (frame), "S" (p) : "memory");
+	suppressed = suppressed_pagefaults() - suppressed;
+	trace_end();
+	must(put(fault_instance, "options/userstacktrace", "0"), "userstacktrace");
+	f = open_trace(fault_instance, -1);
+	while (next_pagefault(f, &r)) {
+		outer += r.address == (unsigned long)p;
+		nested += r.address == (unsigned long)frame;
+	}
+	fclose(f);
+	ksft_print_msg("%d events, %d nested, %lu suppressed\n", outer, nested, suppressed);
+	ksft_test_result(outer == 2 && !nested && suppressed >= 2, "%s\n", name);
+}
+
 int main(void)
 {
 	start_pagefaults("outcome");
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 4);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(remotes) + 5);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
 	test_swapped();
@@ -503,5 +555,6 @@ int main(void)
 	test_off_and_on();
 	for (size_t i = 0; i < ARRAY_SIZE(remotes); i++)
 		test_remote(&remotes[i]);
+	test_guard();
 	ksft_finished();
 }
