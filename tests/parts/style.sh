@@ -4,10 +4,9 @@
 
 checkpatch() { is_silent "$top/scripts/series/checkpatch" "$src" "$base" "$1"; }
 checkpatch_programs() (
-	# It leaves a file with names where it runs. These programs are for all bases
+	# It leaves a file with names where it runs
 	cd "$logs" && is_silent find "$top/scripts" "$top/tests" "$top/trapstat" -name '*.[chS]' -exec \
-		"$src/scripts/checkpatch.pl" --strict --no-tree --no-summary --terse \
-		--ignore CAMELCASE,LINUX_VERSION_CODE,CONSTANT_COMPARISON --show-types -f {} +
+		"$top/scripts/check/checkpatch" {} +
 )
 # With Debian's python, which the kernel's own scripts want, it succeeds and says nothing
 is_silent() {
@@ -22,26 +21,13 @@ spdx() (
 		grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' -e '/settings$' -e '/cover$' -e '\.png$' |
 		xargs grep -L 'SPDX-License-Identifier: GPL-2.0' | grep .
 )
-# Those of tap.py take no ONLY of ours
-unit_tests() (
-	unset ONLY
-	cd "$top" || exit 1
-	files=$(plain_git ls-files -co --exclude-standard '*/test_*.py')
-	[ "$files" ] || exit 1
-	for folder in $(echo "$files" | sed 's|/[^/]*$||' | sort -u); do
-		(cd "$folder" && python3 -B -m unittest) || exit 1
-	done
-)
 shell_scripts() (
 	# tick and trap call functions that shellcheck takes for unreachable (SC2317)
 	cd "$top" && plain_git ls-files -co --exclude-standard |
 		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x -e SC2317
 )
 spelling() (
-	# These are words of the kernel, around our hunks
-	cd "$top" && codespell -L damon,ist,erro,reenabled,extraversion README.md Makefile MAINTAINERS-snippet \
-		.ci/run Documentation selftests scripts include-trace-events include-linux mm-hooks arch-x86-hooks \
-		lttng-modules samples patches bench tests trapstat docs
+	cd "$top" && plain_git ls-files -co --exclude-standard | xargs codespell
 )
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \
@@ -84,6 +70,6 @@ fi
 check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
 check 'SPDX in every file' spdx
-check 'the unit tests of scripts/ pass' unit_tests
+check 'the unit tests of scripts/ pass' "$top/scripts/check/unit"
 check_with shellcheck shellcheck shell_scripts
 check_with codespell codespell spelling
