@@ -10,6 +10,7 @@
 #define TRAP_TEST	"/sys/kernel/debug/x86_trap_test"
 #define RAISE_FILE	TRAP_TEST "/raise"
 #define PROBE_FILE	TRAP_TEST "/probe"
+#define CR2_FILE	TRAP_TEST "/cr2"
 #define FAULT_FILE	TRAP_TEST "/fault"
 #define NO_TRAP_TEST	"the module trap_test is not loaded"
 

@@ -132,7 +132,7 @@ bool option(const char *instance, const char *name, bool on)
 /*
  * perf
  */
-static int open_perf(const char *event, __u64 sample_type, pid_t pid)
+int open_perf(const char *event, __u64 sample_type, pid_t pid)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT, .config = event_id(event), .sample_period = 1,

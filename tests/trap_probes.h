@@ -48,6 +48,7 @@ int bpf_counter(void);
 int bpf_faulting_program(int map);
 __u64 bpf_count(int map);
 int attach_bpf(const char *event, int program);
+int open_perf(const char *event, __u64 sample_type, pid_t pid);
 int add_kprobe(const char *name, const char *symbol);
 void remove_kprobes(void);
 unsigned long kprobe_hits(const char *name);
@@ -55,6 +56,7 @@ unsigned long kprobe_hits(const char *name);
 /* trap_probes-stress.c */
 bool test_nmi_outside(void);
 bool test_mc_outside(void);
+bool test_mc_kprobe(void);
 bool test_stress(void);
 
 #endif

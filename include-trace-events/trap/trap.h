@@ -12,20 +12,18 @@
 
 /*
  * The mnemonics of the SDM, volume 3, "Protected-Mode Exceptions and
- * Interrupts", and #VC of the APM, volume 2. They have no mnemonic for vectors
- * 9, 15 and 32, which have the names of <asm/trapnr.h>.
+ * Interrupts". It has no mnemonic for vectors 9, 15 and 32, which have the names
+ * of <asm/trapnr.h>.
  */
 #define show_trap_vector(vector)			\
 	__print_symbolic(vector,			\
 		{ X86_TRAP_DE,		"#DE" },	\
 		{ X86_TRAP_DB,		"#DB" },	\
-		{ X86_TRAP_NMI,		"NMI" },	\
 		{ X86_TRAP_BP,		"#BP" },	\
 		{ X86_TRAP_OF,		"#OF" },	\
 		{ X86_TRAP_BR,		"#BR" },	\
 		{ X86_TRAP_UD,		"#UD" },	\
 		{ X86_TRAP_NM,		"#NM" },	\
-		{ X86_TRAP_DF,		"#DF" },	\
 		{ X86_TRAP_OLD_MF,	"OLD_MF" },	\
 		{ X86_TRAP_TS,		"#TS" },	\
 		{ X86_TRAP_NP,		"#NP" },	\
@@ -35,16 +33,14 @@
 		{ X86_TRAP_MF,		"#MF" },	\
 		{ X86_TRAP_AC,		"#AC" },	\
 		{ X86_TRAP_XF,		"#XM" },	\
-		{ X86_TRAP_VE,		"#VE" },	\
 		{ X86_TRAP_CP,		"#CP" },	\
-		{ X86_TRAP_VC,		"#VC" },	\
 		{ X86_TRAP_IRET,	"IRET" })
 
 /*
  * @ip:		instruction pointer of the interrupted context
  * @error_code:	error code of the CPU, a bit mask that depends on @vector; 0 if
- *		the vector has none. #DB has DR6 here (with the polarity of
- *		debug_read_reset_dr6()), #VE the exit reason
+ *		the vector has none. #DB has DR6 here, with the polarity of
+ *		debug_read_reset_dr6()
  * @vector:	number of the trap, X86_TRAP_*
  * @user_mode:	1 if the trap interrupted user mode, 0 for kernel mode
  */

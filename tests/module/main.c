@@ -20,6 +20,9 @@
  *
  * until "off" is written or the file is closed. A kernel without these events
  * has no such file.
+ *
+ * Writing MS to /sys/kernel/debug/x86_trap_test/cr2 waits for MS milliseconds as page
+ * fault handlers do that have not read CR2 yet. It fails if CR2 has changed then.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,6 +48,7 @@
 #include <asm/desc.h>
 #include <asm/irq_vectors.h>
 #include <asm/nmi.h>
+#include <asm/special_insns.h>
 #include <asm/trapnr.h>
 
 #include "trap_test.h"
@@ -235,6 +239,28 @@ static int trap_test_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_STORE_ATTRIBUTE(trap_test);
 
+static ssize_t trap_cr2_write(struct file *file, const char __user *buf,
+			      size_t count, loff_t *ppos)
+{
+	const unsigned long address = 0x12345000;
+	unsigned int delay;
+	int ret;
+
+	ret = kstrtouint_from_user(buf, count, 10, &delay);
+	if (ret)
+		return ret;
+
+	guard(irqsave)();
+	write_cr2(address);
+	mdelay(min(delay, 5000U));
+	return read_cr2() == address ? count : -EIO;
+}
+
+static const struct file_operations trap_cr2_fops = {
+	.owner	= THIS_MODULE,
+	.write	= trap_cr2_write,
+};
+
 /*
  * The probe. Only its owner's events matter: what it raises in turn must not
  * be traced, so a test sees when a probe is called for its own trap.
@@ -414,6 +440,7 @@ static int __init trap_test_init(void)
 			     "trap_test");
 	trap_test_dir = debugfs_create_dir("x86_trap_test", NULL);
 	debugfs_create_file("raise", 0600, trap_test_dir, NULL, &trap_test_fops);
+	debugfs_create_file("cr2", 0200, trap_test_dir, NULL, &trap_cr2_fops);
 	if (trap_entry_event && trap_exit_event)
 		debugfs_create_file("probe", 0200, trap_test_dir, NULL, &trap_probe_fops);
 	else

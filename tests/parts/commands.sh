@@ -275,7 +275,7 @@ if [ "$source_version" = "$base_version" ] &&
 	fi
 fi
 SENDER=you@example.org check 'bad input: send-dry by nobody' not_sent 'is nobody who could sign'
-check 'bad input: send-dry of no such series' not_sent 'there are: fixes trap' SERIES=none
+check 'bad input: send-dry of no such series' not_sent 'there are: fixes structs trap' SERIES=none
 mkdir -p "$logs/mine" && touch "$logs/mine/work"
 check 'bad input: make series into a folder that has something else' fails 'holds no series' \
 	"$top/scripts/series/make" --to "$logs/mine" "$base"

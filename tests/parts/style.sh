@@ -30,8 +30,8 @@ spelling() (
 	cd "$top" && plain_git ls-files -co --exclude-standard | xargs codespell
 )
 kernel_doc() (
-	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_guard.h" \
-		2>/dev/null | grep trap_guard_enter || exit 1
+	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_trace.h" \
+		2>/dev/null | grep trap_trace_entry || exit 1
 	of_commit base "$(plain_git -C "$src" diff --name-only base HEAD)" || exit 1
 	for commit in $(plain_git -C "$src" rev-list --reverse base..HEAD); do
 		plain_git -C "$src" log -1 --format=%s "$commit"

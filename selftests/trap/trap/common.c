@@ -216,10 +216,11 @@ bool traps_match(const char *instance, const struct expect_traps *x, int cpu)
 	return false;
 }
 
-/* suppressed - How many events the guard has suppressed, on all CPUs */
+/* suppressed - How many events the guard has suppressed on this CPU. Call pin() before. */
 unsigned long suppressed(void)
 {
-	unsigned long n, sum = 0;
+	int cpu, mine = sched_getcpu();
+	unsigned long n, found = 0;
 	char line[64];
 	FILE *f;
 
@@ -227,10 +228,10 @@ unsigned long suppressed(void)
 	if (!f)
 		ksft_exit_fail_msg("%s: %s\n", SUPPRESSED, strerror(errno));
 	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "cpu%*d %lu", &n) == 1)
-			sum += n;
+		if (sscanf(line, "cpu%d %lu", &cpu, &n) == 2 && cpu == mine)
+			found = n;
 	fclose(f);
-	return sum;
+	return found;
 }
 
 bool kernel_of_64_bit(void)

@@ -24,13 +24,12 @@ void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
  * @regs:	Registers of the interrupted context
  * @vector:	Vector number, one of X86_TRAP_*
  * @error_code:	Error code of the CPU (SDM volume 3, "Error Code"), 0 if the
- *		vector has none; DR6 for #DB, the exit reason for #VE
+ *		vector has none
  *
  * A NOP while the trap_entry event is disabled.
  *
  * Context: A trap handler, after irqentry_enter() or irqentry_nmi_enter() (RCU
- *	    watches), inside instrumentation_begin(), interrupts disabled. Probes
- *	    must not use the FPU: see try_fixup_enqcmd_gp().
+ *	    watches), inside instrumentation_begin(), interrupts disabled.
  */
 static __always_inline void trap_trace_entry(struct pt_regs *regs,
 					     unsigned int vector,
