@@ -86,9 +86,9 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s,
 		const struct fault_key *key = &c->fault[i].key;
 		unsigned long long n = c->fault[i].sum.count;
 
-		if (key->outcome == BEGUN)
+		if (key->outcome == OUTCOME_BEGUN)
 			begun[key->mode == MODE_USER] += n;
-		else if (key->outcome == REACHED)
+		else if (key->outcome == OUTCOME_REACHED)
 			reached[key->mode == MODE_USER] += n;
 		else
 			all += n;
@@ -103,7 +103,7 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s,
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
 
-		if (key->outcome < BEGUN && (!rows || kinds++ < rows))
+		if (key->outcome < OUTCOME_BEGUN && (!rows || kinds++ < rows))
 			print_row(out, outcome_names[key->outcome], mode_names[key->mode],
 				  text_flags(key->outcome, key->flags).text, &c->fault[i].sum,
 				  all, true);
@@ -130,14 +130,14 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
 		print_plain(out, 0, *word, strlen(*word));
 	}
 	fputc('\n', out);
-	if (s->config->outcome == ANY)
+	if (s->config->outcome == WANT_ANY)
 		print_traps(out, c, s, false, false);
 	print_signals(out, c, s);
 	for (size_t i = 0; i < c->faults; i++) {
-		minor += c->fault[i].key.outcome == MINOR ? c->fault[i].sum.count : 0;
-		major += c->fault[i].key.outcome == MAJOR ? c->fault[i].sum.count : 0;
+		minor += c->fault[i].key.outcome == OUTCOME_MINOR ? c->fault[i].sum.count : 0;
+		major += c->fault[i].key.outcome == OUTCOME_MAJOR ? c->fault[i].sum.count : 0;
 	}
-	if (s->config->vector == ANY || s->config->vector == ROW_PF)
+	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
 		print_outcomes(out, c, s, o->rows);
 	print_slowest(out, c, s, MOST_SLOW);
 	if (!is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)

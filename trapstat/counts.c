@@ -13,17 +13,7 @@
 #include "counts.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
-
-/**
- * now_ns - The time of CLOCK_MONOTONIC, in ns
- */
-unsigned long long now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
+#include "util.h"
 
 /**
  * counts_age - How long ago the interval began
@@ -139,7 +129,7 @@ static int read_faults(struct counts *c, int map)
 			row = &c->fault[c->faults++];
 			row->key = key[i];
 			row->sum = sum[i];
-			row->sum.name[NAME - 1] = '\0';
+			row->sum.name[NAME_SIZE - 1] = '\0';
 		}
 	} while (more);
 	if (before)
@@ -219,7 +209,7 @@ int counts_read(struct counts *c, struct sources *s)
 	c->last = now_ns();
 	c->seconds = (c->last - c->begin) / 1e9;
 	read_traps(c, s);
-	read_numbers(s, offsetof(struct cpu_counts, signal), SIGNALS * CODES, c->signal,
+	read_numbers(s, offsetof(struct cpu_counts, signal), SIGNALS * SIGNAL_CODES, c->signal,
 		     c->signal_before);
 	if (read_faults(c, map[used]) || read_slowest(c, s, used)) {
 		fprintf(stderr, "trapstat: out of memory\n");
@@ -333,7 +323,7 @@ void sum_add(struct fault_sum *to, const struct fault_sum *sum)
 		to->bucket[i] += sum->bucket[i];
 	/* A process may have had another name before */
 	if (sum->name[0])
-		memcpy(to->name, sum->name, NAME);
+		memcpy(to->name, sum->name, NAME_SIZE);
 }
 
 /**

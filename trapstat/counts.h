@@ -16,7 +16,7 @@ struct counts {
 	bool knows_skips;			/* whether the kernel counts skipped programs */
 	double seconds;				/* from then to the last reading */
 	struct trap_sum *trap, *trap_before;	/* [ROWS][2][cpus] */
-	unsigned long long signal[SIGNALS * CODES], signal_before[SIGNALS * CODES];
+	unsigned long long signal[SIGNALS * SIGNAL_CODES], signal_before[SIGNALS * SIGNAL_CODES];
 	unsigned long long lost[LOSTS], lost_before[LOSTS];
 	unsigned long long failed[FAILURES], failed_before[FAILURES];
 	struct fault_row *fault;
@@ -34,7 +34,6 @@ void counts_free(struct counts *c);
 struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);
 void sum_add(struct fault_sum *to, const struct fault_sum *sum);
 unsigned long long sum_percentile(const struct fault_sum *sum, double share);
-unsigned long long now_ns(void);
 double counts_age(const struct counts *c);
 
 #endif

@@ -28,7 +28,7 @@ static void csv_add(FILE *out, const struct shown *shown)
 	csv_text(out, shown->trap);
 	csv_text(out, shown->outcome);
 	csv_text(out, shown->memory);
-	csv_text(out, text_plain(e->comm, COMM).text);
+	csv_text(out, text_plain(e->comm, COMM_SIZE).text);
 	csv_text(out, shown->place);
 	csv_text(out, shown->code);
 	fputc('\n', out);

@@ -31,7 +31,7 @@ static struct {
 	struct histogram {
 		unsigned long long count, ns, bucket[BUCKETS];
 	} fault[OUTCOMES][MODES][MEMORIES];
-	unsigned long long signal[SIGNALS * CODES], lost[LOSTS];
+	unsigned long long signal[SIGNALS * SIGNAL_CODES], lost[LOSTS];
 } all;
 
 static unsigned int memory_of(const struct fault_key *key)
@@ -39,7 +39,7 @@ static unsigned int memory_of(const struct fault_key *key)
 	for (int i = 0; i < 4; i++)
 		if (key->flags & 1 << i)
 			return i;
-	return key->flags & KIND_UNKNOWN || key->outcome > FAILED ? 5 : 4;
+	return key->flags & FLAG_KIND_UNKNOWN || key->outcome > OUTCOME_FAILED ? 5 : 4;
 }
 
 static void add_sum(struct histogram *to, const struct fault_sum *sum)
@@ -63,11 +63,11 @@ static void add(const struct counts *c)
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
 
-		if (key->outcome < BEGUN && key->mode < MODES)
+		if (key->outcome < OUTCOME_BEGUN && key->mode < MODES)
 			add_sum(&all.fault[key->outcome][key->mode][memory_of(key)],
 				&c->fault[i].sum);
 	}
-	for (int i = 0; i < SIGNALS * CODES; i++)
+	for (int i = 0; i < SIGNALS * SIGNAL_CODES; i++)
 		all.signal[i] += c->signal[i];
 	for (int i = 0; i < LOSTS; i++)
 		all.lost[i] += c->lost[i];
@@ -101,10 +101,10 @@ static void print_trap_counts(FILE *out, const struct sources *s)
 	if (!s->signals)
 		return;
 	print_type(out, "signals", "counter", "Signals that traps sent, by si_code (0: others)");
-	for (int i = 0; i < SIGNALS * CODES; i++)
+	for (int i = 0; i < SIGNALS * SIGNAL_CODES; i++)
 		if (all.signal[i])
 			fprintf(out, "trapstat_signals_total{signal=\"%s\",si_code=\"%d\"} %llu\n",
-				signal_names[i / CODES], i % CODES, all.signal[i]);
+				signal_names[i / SIGNAL_CODES], i % SIGNAL_CODES, all.signal[i]);
 }
 
 /* A quarter of a power of two is too fine for a fleet: every second power, 256 ns to 17 s */
@@ -129,7 +129,7 @@ static void print_faults(FILE *out)
 	char labels[128], outcome[16];
 
 	print_type(out, "page_fault_seconds", "histogram", "Duration of page faults, by outcome");
-	for (int o = 0; o < BEGUN; o++) {
+	for (int o = 0; o < OUTCOME_BEGUN; o++) {
 		for (int i = 0; i < MODES * MEMORIES; i++) {
 			const struct histogram *sum = &all.fault[o][i / MEMORIES][i % MEMORIES];
 
@@ -149,7 +149,7 @@ static void print_all(FILE *out, const struct sources *s)
 		"faults", "times", "events", "tasks", "calls",
 	};
 
-	if (s->config->outcome == ANY)
+	if (s->config->outcome == WANT_ANY)
 		print_trap_counts(out, s);
 	if (knows_ends(s))
 		print_faults(out);

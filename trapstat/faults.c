@@ -22,7 +22,7 @@ struct group {
 	unsigned int dev;
 	unsigned long long begun, reached, minor, major, other, kind[4], cow, swapin;
 	unsigned long long named;	/* by so many faults */
-	char name[NAME];
+	char name[NAME_SIZE];
 	struct fault_sum sum;
 };
 
@@ -55,26 +55,26 @@ static void add_row(struct group *g, const struct fault_row *row)
 	/* Some kinds of faults occur only before exec, when the process has another name */
 	if (row->sum.name[0] && n > g->named) {
 		g->named = n;
-		memcpy(g->name, row->sum.name, NAME);
+		memcpy(g->name, row->sum.name, NAME_SIZE);
 	}
-	if (row->key.outcome == REACHED) {
+	if (row->key.outcome == OUTCOME_REACHED) {
 		g->reached += n;
 		return;
 	}
-	if (row->key.outcome == BEGUN) {
+	if (row->key.outcome == OUTCOME_BEGUN) {
 		g->begun += n;
 		return;
 	}
-	if (row->key.outcome == MINOR)
+	if (row->key.outcome == OUTCOME_MINOR)
 		g->minor += n;
-	else if (row->key.outcome == MAJOR)
+	else if (row->key.outcome == OUTCOME_MAJOR)
 		g->major += n;
 	else
 		g->other += n;
 	for (int i = 0; i < 4; i++)
 		g->kind[i] += flags & 1 << i ? n : 0;
-	g->cow += flags & COW ? n : 0;
-	g->swapin += flags & SWAPIN ? n : 0;
+	g->cow += flags & FLAG_COW ? n : 0;
+	g->swapin += flags & FLAG_SWAPIN ? n : 0;
 	sum_add(&g->sum, &row->sum);
 }
 

@@ -43,16 +43,16 @@ static void write_names(FILE *out, const struct event *event)
 {
 	static struct {
 		unsigned int tid;
-		char comm[COMM];
+		char comm[COMM_SIZE];
 	} seen[1024];
-	char name[COMM];
+	char name[COMM_SIZE];
 	unsigned int i = event->tid % 1024;
 
-	snprintf(name, sizeof(name), "%s", text_plain(event->comm, COMM).text);
+	snprintf(name, sizeof(name), "%s", text_plain(event->comm, COMM_SIZE).text);
 	if (seen[i].tid == event->tid && !strcmp(seen[i].comm, name))
 		return;
 	seen[i].tid = event->tid;
-	copy(seen[i].comm, COMM, name);
+	copy(seen[i].comm, COMM_SIZE, name);
 	if (event->pid == event->tid)
 		write_name(out, event, "process_name", name);
 	write_name(out, event, "thread_name", name);
@@ -84,7 +84,7 @@ static void json_add(FILE *out, const struct shown *shown)
 	snprintf(name, sizeof(name), "%s%s%s", shown->trap, shown->outcome[0] ? " " : "",
 		 shown->outcome);
 	args = json_pack("{s:s, s:s, s:s, s:o, s:s}", "trap", shown->trap, "mode",
-			 mode_names[e->mode], "comm", text_plain(e->comm, COMM).text, "ip",
+			 mode_names[e->mode], "comm", text_plain(e->comm, COMM_SIZE).text, "ip",
 			 hex(e->ip), "instruction", shown->code);
 	if (e->row == ROW_PF)
 		json_object_update_new(args, json_pack("{s:s, s:s, s:o, s:s}", "outcome",

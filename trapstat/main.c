@@ -41,9 +41,7 @@ static const char usage[] =
 	"  -k, --kernel         kernel mode             -v, --verbose  -h, --help  --version\n"
 	"      --source NAME    of page faults, at best: event, record, fentry, kprobe, none\n";
 
-enum view { TRAPS, FAULTS, RECORD, EXPORT, REPORT };
-
-__volatile__ sig_atomic_t ended;
+enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_REPORT };
 
 static void end(int number)
 {
@@ -107,7 +105,7 @@ static unsigned int to_vector(const char *text)
 
 static unsigned int to_outcome(const char *text)
 {
-	for (unsigned int i = 0; i < BEGUN; i++)
+	for (unsigned int i = 0; i < OUTCOME_BEGUN; i++)
 		if (!strcasecmp(text, outcome_names[i]))
 			return i;
 	die("%s: not an outcome, such as minor, major or signal", text);
@@ -235,7 +233,7 @@ static void read_options(struct options *o, int argc, char **argv)
 			o->per_cpu = true;
 			break;
 		case 'c':
-			if (!*optarg || strlen(optarg) >= COMM)
+			if (!*optarg || strlen(optarg) >= COMM_SIZE)
 				die("%s: no name of a task, which has 1 to 15 bytes", optarg);
 			memcpy(o->config.comm, optarg, strlen(optarg));
 			break;
@@ -312,25 +310,25 @@ static void check_options(const struct options *o, enum view view)
 {
 	const struct config *c = &o->config;
 
-	if (view == FAULTS && c->vector != ANY)
+	if (view == VIEW_FAULTS && c->vector != WANT_ANY)
 		die("--vector is not for \"trapstat faults\"");
-	if (view != FAULTS && (c->by || c->slower))
+	if (view != VIEW_FAULTS && (c->by || c->slower))
 		die("-t, -g, -f and --slower are for \"trapstat faults\"");
 	if (c->by && c->slower)
 		die("--slower prints single faults: leave out -t, -g and -f");
-	if (view == TRAPS && !o->command && c->outcome != ANY)
+	if (view == VIEW_TRAPS && !o->command && c->outcome != WANT_ANY)
 		die("--outcome is for \"trapstat faults\", record, export and a command");
 	if (o->command && c->pid)
 		die("-p is not for a command");
-	if (o->command && (view == FAULTS || view == EXPORT))
+	if (o->command && (view == VIEW_FAULTS || view == VIEW_EXPORT))
 		die("a command is for \"trapstat -- COMMAND\" and for record");
-	if (o->per_cpu && (view != TRAPS || o->command))
+	if (o->per_cpu && (view != VIEW_TRAPS || o->command))
 		die("-C is for \"trapstat [INTERVAL [COUNT]]\"");
-	if (view == RECORD && !o->file)
+	if (view == VIEW_RECORD && !o->file)
 		die("record: where to? -o FILE.json, FILE.html or FILE.csv");
-	if (view == RECORD && !sink_of(o->file))
+	if (view == VIEW_RECORD && !sink_of(o->file))
 		die("%s: the name ends in none of .json, .html and .csv", o->file);
-	if (view != RECORD && view != EXPORT && !o->command && o->file)
+	if (view != VIEW_RECORD && view != VIEW_EXPORT && !o->command && o->file)
 		die("-o is for record, report, export and a command");
 }
 
@@ -344,11 +342,11 @@ int main(int argc, char **argv)
 		.interval = 1,
 		.rows = 20,
 		.pidfd = -1,
-		.config = { .vector = ANY, .outcome = ANY, .mode = ANY },
+		.config = { .vector = WANT_ANY, .outcome = WANT_ANY, .mode = WANT_ANY },
 	};
 	const struct options given = o;
 	struct sigaction action = { .sa_handler = end }, before;	/* before: of SIGHUP */
-	enum view view = TRAPS;
+	enum view view = VIEW_TRAPS;
 	struct sources s;
 	int status;
 
@@ -361,17 +359,17 @@ int main(int argc, char **argv)
 		}
 	}
 	read_options(&o, argc, argv);
-	for (enum view v = FAULTS; v <= REPORT && optind < argc; v++)
+	for (enum view v = VIEW_FAULTS; v <= VIEW_REPORT && optind < argc; v++)
 		if (!strcmp(argv[optind], names[v]))
 			view = v;
-	optind += view != TRAPS;
-	if (view == REPORT)
+	optind += view != VIEW_TRAPS;
+	if (view == VIEW_REPORT)
 		return make_page(&o, &given, argv + optind);
 	if (o.command && !*o.command)
 		die("there is no command after --");
 	if (!o.command && optind < argc) {
 		o.interval = to_seconds(argv[optind++]);
-		if (view == RECORD)
+		if (view == VIEW_RECORD)
 			o.count = 1;
 		else if (optind < argc)
 			o.count = number(argv[optind++], 1, "number of intervals");
@@ -379,12 +377,12 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		die("%s: too many arguments (a command comes after --)", argv[optind]);
 	check_options(&o, view);
-	if (view == FAULTS && !o.config.by && !o.config.slower)
+	if (view == VIEW_FAULTS && !o.config.by && !o.config.slower)
 		o.config.by = BY_PROCESS;
 	/* A view costs what it shows */
-	o.config.traps = view != FAULTS;
-	o.config.faults = view != TRAPS || o.command;
-	o.config.record = view == RECORD;
+	o.config.traps = view != VIEW_FAULTS;
+	o.config.faults = view != VIEW_TRAPS || o.command;
+	o.config.record = view == VIEW_RECORD;
 	find_namespace(&o.config);
 	dispositions_note();
 	if (o.config.pid) {
@@ -404,7 +402,7 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, SIG_DFL);
 	if (!o.command)
 		unsetenv("DEBUGINFOD_URLS");
-	if (sources_open(&s, &o.config, view == FAULTS ? 16384 : 1024, o.verbose))
+	if (sources_open(&s, &o.config, view == VIEW_FAULTS ? 16384 : 1024, o.verbose))
 		return 1;
 	if (o.config.capabilities) {
 		sources_print(&s);
@@ -414,7 +412,7 @@ int main(int argc, char **argv)
 		status = 1;
 	} else if (o.config.slower) {
 		status = view_slow(&s, &o);
-	} else if (o.command && view == TRAPS) {
+	} else if (o.command && view == VIEW_TRAPS) {
 		status = view_command(&s, &o);
 	} else {
 		status = views[view](&s, &o);

@@ -7,20 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "print.h"
 #include "symbols.h"
+#include "util.h"
 
 /* The maps that were read last, by PID */
 static struct maps {
 	unsigned int pid;
 	unsigned long long when;	/* ns */
-	char comm[COMM];
+	char comm[COMM_SIZE];
 	char *text;
 } all_maps[64];
 
 enum { FRESH = 20000000 };		/* maps are read again after so many ns */
 
-static void read_comm(unsigned int pid, char comm[COMM])
+static void read_comm(unsigned int pid, char comm[COMM_SIZE])
 {
 	char path[64];
 	FILE *f;
@@ -28,7 +28,7 @@ static void read_comm(unsigned int pid, char comm[COMM])
 	comm[0] = '\0';
 	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
 	f = fopen(path, "r");
-	if (f && fgets(comm, COMM, f))
+	if (f && fgets(comm, COMM_SIZE, f))
 		comm[strcspn(comm, "\n")] = '\0';
 	if (f)
 		fclose(f);
@@ -83,7 +83,7 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 		memset(place, 0, sizeof(*place));
 		place->offset = address - start;
 		if (!name[0]) {
-			copy(place->name, NAME, "[anon]");
+			copy(place->name, NAME_SIZE, "[anon]");
 			return true;
 		}
 		if (name[0] == '/') {
@@ -92,7 +92,8 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 			place->file.dev = (unsigned long long)major << 20 | minor;
 			note_file(place->file, maps->pid, start, end, name);
 		}
-		snprintf(place->name, NAME, "%s", name[0] == '/' ? strrchr(name, '/') + 1 : name);
+		snprintf(place->name, NAME_SIZE, "%s",
+			 name[0] == '/' ? strrchr(name, '/') + 1 : name);
 		return true;
 	}
 	return false;

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "print.h"
 #include "sources.h"
+#include "text.h"
 
 static const struct {
 	const char *name;
 	unsigned int flag;
 } flag_names[] = {
-	{ "ANON", ANON }, { "FILE", FILE_ }, { "SHMEM", SHMEM }, { "HUGETLB", HUGETLB },
-	{ "COW", COW }, { "SWAPIN", SWAPIN },
+	{ "ANON", FLAG_ANON }, { "FILE", FLAG_FILE }, { "SHMEM", FLAG_SHMEM },
+	{ "HUGETLB", FLAG_HUGETLB }, { "COW", FLAG_COW }, { "SWAPIN", FLAG_SWAPIN },
 };
 
 /* Older events have the kind of memory in the flags. A name that is not known is left out */
@@ -83,7 +83,7 @@ static void from_format(struct config *c, const char *format, int which)
  */
 void names_read(struct config *c, const struct btf *btf, const char *format)
 {
-	memset(c->outcomes, ARCH, sizeof(c->outcomes));
+	memset(c->outcomes, OUTCOME_ARCH, sizeof(c->outcomes));
 	for (int i = 0; i < 3; i++) {
 		if (btf)
 			from_btf(c, btf, i);

@@ -108,7 +108,7 @@ static void add(FILE *out, const struct shown *shown)
 	page.series[i].count[bin]++;
 	if (e->row == ROW_SIGNAL)
 		return;
-	snprintf(name, sizeof(name), "%s (%u)", text_plain(e->comm, COMM).text, e->pid);
+	snprintf(name, sizeof(name), "%s (%u)", text_plain(e->comm, COMM_SIZE).text, e->pid);
 	count_top(0, name, e->ns);
 	if (e->row == ROW_PF) {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(shown->place, "+"), shown->place);
@@ -123,7 +123,8 @@ static void add(FILE *out, const struct shown *shown)
 	if (shown->code[0] && shown->code[0] != '-')
 		snprintf(name, sizeof(name), "%s", shown->code);
 	else
-		snprintf(name, sizeof(name), "%#llx of %s", e->ip, text_plain(e->comm, COMM).text);
+		snprintf(name, sizeof(name), "%#llx of %s", e->ip,
+			 text_plain(e->comm, COMM_SIZE).text);
 	count_top(2, name, e->ns);
 }
 

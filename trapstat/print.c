@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The words that all views share */
+/* The tables and lines that several views share */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,44 +9,6 @@
 #include "print.h"
 #include "symbols.h"
 
-const char * const row_names[ROWS] = {
-	[0] = "#DE", [1] = "#DB", [2] = "NMI", [3] = "#BP", [4] = "#OF", [5] = "#BR",
-	[6] = "#UD", [7] = "#NM", [8] = "#DF", [9] = "OLD_MF", [10] = "#TS", [11] = "#NP",
-	[12] = "#SS", [13] = "#GP", [ROW_PF] = "#PF", [15] = "SPURIOUS", [16] = "#MF",
-	[17] = "#AC", [18] = "#MC", [19] = "#XM", [20] = "#VE", [21] = "#CP", [29] = "#VC",
-	[32] = "IRET", [ROW_NMI] = "NMI-HANDLER", [ROW_MCE] = "MCE-RECORD",
-	[ROW_SPLIT_LOCK] = "SPLIT-LOCK", [ROW_BUS_LOCK] = "BUS-LOCK", [ROW_UMIP] = "UMIP",
-	[ROW_SIGNAL] = "SIGNAL",
-};
-
-const char * const outcome_names[OUTCOMES] = {
-	"MINOR", "MAJOR", "RETRY", "FAILED", "INTERRUPTED", "OOM", "FIXUP", "SIGNAL", "ARCH",
-	"OOPS", "ERROR", "-", "-",
-};
-
-const char * const mode_names[MODES] = { "kernel", "user", "noregs" };
-
-const char * const signal_names[SIGNALS] = {
-	"SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE", "SIGSEGV",
-};
-
-const int signal_numbers[SIGNALS] = SIGNAL_NUMBERS;
-
-/**
- * row_name - The name of a trap
- * @row:	enum row
- */
-struct text row_name(int row)
-{
-	struct text t;
-
-	if (row_names[row])
-		snprintf(t.text, sizeof(t.text), "%s", row_names[row]);
-	else
-		snprintf(t.text, sizeof(t.text), "vector %d", row);
-	return t;
-}
-
 /**
  * knows_time - Whether the time in a trap is known
  * @s:		the sources
@@ -55,114 +17,6 @@ struct text row_name(int row)
 bool knows_time(const struct sources *s, int row)
 {
 	return row == ROW_PF ? knows_ends(s) : row == ROW_NMI || (row != ROW_MCE && s->times);
-}
-
-/**
- * lower - Copy a name in small letters
- * @to:		where to, with room for it
- * @from:	the name
- */
-void lower(char *to, const char *from)
-{
-	while (*from)
-		*to++ = tolower((unsigned char)*from++);
-	*to = '\0';
-}
-
-/**
- * copy - Copy a text, as much of it as there is room for
- * @to:		where to
- * @size:	how much room there is
- * @from:	the text
- */
-void copy(char *to, size_t size, const char *from)
-{
-	snprintf(to, size, "%s", from);
-}
-
-/**
- * text_ns - A duration, with three digits
- * @ns:	the duration
- */
-struct text text_ns(unsigned long long ns)
-{
-	static const char * const units[] = { "ns", "us", "ms", "s" };
-	double n = ns;
-	struct text t;
-	int unit = 0;
-
-	while (n >= 999.5 && unit < 3) {
-		n /= 1000;
-		unit++;
-	}
-	snprintf(t.text, sizeof(t.text), "%.*f%s", unit && n < 99.95 ? n < 9.995 ? 2 : 1 : 0, n,
-		 units[unit]);
-	return t;
-}
-
-/**
- * text_number - A number, or "-"
- * @known:	whether a source has it
- * @n:		the number
- */
-struct text text_number(bool known, unsigned long long n)
-{
-	struct text t = { "-" };
-
-	if (known)
-		snprintf(t.text, sizeof(t.text), "%llu", n);
-	return t;
-}
-
-/**
- * text_flags - Kind of memory, and what happened in a fault
- * @outcome:	enum outcome; those without memory mostly found no mapping
- * @flags:	enum flags
- */
-struct text text_flags(unsigned int outcome, unsigned int flags)
-{
-	static const char * const names[] = { "anon", "file", "shmem", "hugetlb", "cow", "swapin" };
-	struct text t = { "" };
-
-	if (!(flags & KIND))
-		snprintf(t.text, sizeof(t.text), "%s",
-			 flags & KIND_UNKNOWN || outcome > FAILED ? "-" : "special");
-	for (int i = 0; i < 6; i++) {
-		if (!(flags & 1 << i))
-			continue;
-		if (t.text[0])
-			strcat(t.text, ",");
-		strcat(t.text, names[i]);
-	}
-	return t;
-}
-
-/**
- * text_plain - A name without characters that a terminal obeys
- * @name:	the name, which may have any characters
- * @size:	how many it has at most
- */
-struct text text_plain(const char *name, size_t size)
-{
-	struct text t = { "" };
-
-	for (size_t i = 0; i < size && i < sizeof(t.text) - 1 && name[i]; i++)
-		t.text[i] = isprint((unsigned char)name[i]) ? name[i] : '?';
-	return t;
-}
-
-/**
- * text_place - A mapping, and the offset in it
- * @place:	the place; "-" if it is not known
- */
-struct text text_place(const struct place *place)
-{
-	struct text t = { "-" };
-
-	if (place->name[0])
-		snprintf(t.text, sizeof(t.text), "%s+%#llx", text_plain(place->name, NAME).text,
-			 place->offset);
-	return t;
 }
 
 /**
@@ -214,12 +68,12 @@ void print_signals(FILE *out, const struct counts *c, const struct sources *s)
 	if (is_filtered(s))
 		return;
 	fprintf(out, "signals:");
-	for (int i = 0; i < SIGNALS * CODES; i++) {
+	for (int i = 0; i < SIGNALS * SIGNAL_CODES; i++) {
 		if (!c->signal[i])
 			continue;
-		fprintf(out, "%s%s", separator, signal_names[i / CODES]);
-		if (i % CODES)
-			fprintf(out, " (si_code %d)", i % CODES);
+		fprintf(out, "%s%s", separator, signal_names[i / SIGNAL_CODES]);
+		if (i % SIGNAL_CODES)
+			fprintf(out, " (si_code %d)", i % SIGNAL_CODES);
 		fprintf(out, " %llu", c->signal[i]);
 		separator = ", ";
 	}
@@ -249,10 +103,10 @@ void print_slow(FILE *out, const struct event *event, const struct sources *s)
 	if (!strcmp(code.text, "-") && event->ip)
 		snprintf(code.text, sizeof(code.text), "%#llx", event->ip);
 	fprintf(out, "%8s %-11s %-6s %-11s %#14llx %-20s %-24s %7u ", text_ns(event->ns).text,
-		outcome_names[event->outcome < OUTCOMES ? event->outcome : BEGUN],
+		outcome_names[event->outcome < OUTCOMES ? event->outcome : OUTCOME_BEGUN],
 		mode_names[event->mode], text_flags(event->outcome, event->flags).text,
 		event->address, text_place(&event->place).text, code.text, event->tid);
-	print_plain(out, 0, event->comm, COMM);
+	print_plain(out, 0, event->comm, COMM_SIZE);
 	fputc('\n', out);
 }
 
@@ -343,17 +197,4 @@ int screen_show(const char *text)
 	fputs("\033[J", stdout);
 out:
 	return flush_stdout();
-}
-
-/**
- * flush_stdout - Write what standard output has buffered
- *
- * Return: 0, or 1 with a message
- */
-int flush_stdout(void)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	perror("trapstat: standard output");
-	return 1;
 }

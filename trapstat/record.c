@@ -192,23 +192,6 @@ static void cut_off(struct recorder *r, const char *path)
 	r->events = r->safe.events;
 }
 
-/**
- * close_file - Write what is left of a file, and close it
- * @out:	the file
- * @path:	its name
- *
- * Return: 0, or 1 with a message
- */
-int close_file(FILE *out, const char *path)
-{
-	bool failed = ferror(out) || fflush(out);	/* the last call that failed set errno */
-
-	if (failed)
-		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
-	fclose(out);
-	return failed;
-}
-
 static void note_begin(struct record_begin *begin)
 {
 	struct timespec now;

@@ -48,7 +48,6 @@ extern const char page_html[];
 extern const struct sink json_sink, csv_sink, page_sink;
 
 const struct sink *sink_of(const char *path);
-int close_file(FILE *out, const char *path);
 int view_report(const char *from, const char *to);
 
 #endif

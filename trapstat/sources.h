@@ -40,7 +40,8 @@ void sources_print(const struct sources *s);
 /* Whether one of --vector, --outcome, -u and -k leaves faults out */
 static inline bool is_filtered(const struct sources *s)
 {
-	return s->config->vector != ANY || s->config->outcome != ANY || s->config->mode != ANY;
+	return s->config->vector != WANT_ANY || s->config->outcome != WANT_ANY ||
+		s->config->mode != WANT_ANY;
 }
 
 /* Whether the outcome, the kind of memory and the duration of a fault are known */

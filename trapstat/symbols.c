@@ -17,8 +17,8 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
-#include "print.h"
 #include "symbols.h"
+#include "text.h"
 #include "trapstat.skel.h"
 
 /* An entry of the cache: a place in a file, or an address in the kernel (no file) */
@@ -161,11 +161,11 @@ static int find_file(char *path, size_t size, const struct file_path *want,
 		     unsigned long long ino, unsigned int pid)
 {
 	struct mntent *mount;
-	char tail[PARTS * 65 + 1] = "";
+	char tail[PATH_PARTS * 65 + 1] = "";
 	int n = 0, fd = -1;
 	FILE *f;
 
-	for (int i = PARTS - 1; i >= 0; i--) {
+	for (int i = PATH_PARTS - 1; i >= 0; i--) {
 		if (!want->part[i][0] || want->part[i][0] == '/')
 			continue;
 		n += sprintf(tail + n, "/%.64s", want->part[i]);

@@ -44,7 +44,7 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 	for (int row = 0; row < ROWS; row++) {
 		user = counts_trap(c, row, MODE_USER, -1);
 		kernel = counts_trap(c, row, MODE_KERNEL, -1);
-		if (!user.count && !kernel.count && (row != ROW_PF || vector != ANY))
+		if (!user.count && !kernel.count && (row != ROW_PF || vector != WANT_ANY))
 			continue;
 		fprintf(out, "%-11s", row_name(row).text);
 		known = row != ROW_PF || s->begins || knows_ends(s);

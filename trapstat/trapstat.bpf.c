@@ -13,9 +13,46 @@
 
 #include "kernel.h"
 #include "trapstat.h"
-#include "buckets.h"
-#include "rows.h"
 #include "counts.bpf.h"
+#include "rows.h"
+
+#define TMPFS_MAGIC		0x01021994
+#define HUGETLBFS_MAGIC		0x958458f6
+
+/* include/linux/mm_types.h: enum fault_flag and enum vm_fault_reason */
+#define FAULT_TRIED		0x20
+#define FAULT_USER		0x40
+#define FAULT_VMA_LOCK		0x1000
+#define VM_FAULT_OOM		0x1
+#define VM_FAULT_MAJOR		0x4
+#define VM_FAULT_ERROR		0x873
+#define VM_FAULT_RETRY		0x400
+
+/* Traps other than page faults. The layout of struct pt_regs is that of <asm/ptrace.h> */
+
+static __always_inline __u32 mode_of(const struct pt_regs *regs)
+{
+	__u64 cs = 0;
+
+	bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs);
+	return cs & 3 ? MODE_USER : MODE_KERNEL;
+}
+
+/* The row of the table; see row_of_trap() */
+static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __u32 mode,
+				    __u64 error_code)
+{
+	__u64 flags = 0, ip = 0, code = 0;
+
+	if (vector == 17)
+		bpf_probe_read_kernel(&flags, sizeof(flags), &regs->eflags);
+	if (vector == 13 && mode == MODE_USER && !error_code) {
+		bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
+		if (bpf_probe_read_user(&code, sizeof(code), (void *)ip))
+			bpf_probe_read_user(&code, 3, (void *)ip);	/* the page may end */
+	}
+	return row_of_trap(vector, mode, error_code, flags, code);
+}
 
 SEC("raw_tp/trap_entry")
 int trap_entry(struct bpf_raw_tracepoint_args *ctx)
@@ -104,11 +141,12 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 		info[2] = 128;
 	if (info[2] <= 0)
 		return 0;
-	event.si_code = info[2] < CODES ? info[2] : 0;
-	key = key * CODES + event.si_code;
-	if (here && key < SIGNALS * CODES)
+	event.si_code = info[2] < SIGNAL_CODES ? info[2] : 0;
+	key = key * SIGNAL_CODES + event.si_code;
+	if (here && key < SIGNALS * SIGNAL_CODES)
 		__sync_fetch_and_add(&here->signal[key], 1);
-	if (config.record && config.vector == ANY && config.outcome == ANY && config.mode == ANY)
+	if (config.record && config.vector == WANT_ANY && config.outcome == WANT_ANY &&
+	    config.mode == WANT_ANY)
 		send_event(&event);
 	return 0;
 }
@@ -117,7 +155,7 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 
 static __always_inline int fault_begun(struct bpf_raw_tracepoint_args *ctx, __u32 mode)
 {
-	struct fault f = { .outcome = BEGUN, .mode = mode, .address = ctx->args[0] };
+	struct fault f = { .outcome = OUTCOME_BEGUN, .mode = mode, .address = ctx->args[0] };
 	const struct pt_regs *regs = (void *)ctx->args[1];
 
 	if (is_wanted()) {
@@ -241,10 +279,11 @@ int noregs_record(void *ctx)
 static __always_inline __u32 kind_of(const void *ops, const struct file *file, __u64 magic)
 {
 	if (!ops)
-		return ANON;
+		return FLAG_ANON;
 	if (!file)
 		return 0;
-	return magic == TMPFS_MAGIC ? SHMEM : magic == HUGETLBFS_MAGIC ? HUGETLB : FILE_;
+	return magic == TMPFS_MAGIC ? FLAG_SHMEM :
+	       magic == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
 }
 
 static __always_inline void call_file(struct call *call, struct vm_area_struct *vma)
@@ -266,7 +305,7 @@ static __always_inline void call_ended(const struct call *call, __u32 outcome)
 	};
 
 	if (call->retried)
-		f.flags |= RETRIED;
+		f.flags |= FLAG_RETRIED;
 	f.mode = call->no_regs ? MODE_NONE :
 		 call->fault_flags & FAULT_USER ? MODE_USER : MODE_KERNEL;
 	count_trap(ROW_PF, f.mode, traps_by_mm, call->ns);
@@ -277,7 +316,7 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 				     bool no_regs, __u64 ip, __u32 kind, __u64 stack)
 {
 	__u64 task = bpf_get_current_task();
-	struct fault reached = { .outcome = REACHED };
+	struct fault reached = { .outcome = OUTCOME_REACHED };
 	struct call *call;
 
 	if (!is_wanted())
@@ -303,7 +342,7 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	} else if (call->retried &&
 		   (call->address != address || no_regs ||
 		    !(flags & FAULT_TRIED || (call->fault_flags & ~flags & FAULT_VMA_LOCK)))) {
-		call_ended(call, INTERRUPTED);
+		call_ended(call, OUTCOME_INTERRUPTED);
 		call->retried = 0;
 	}
 	if (!call->retried) {
@@ -348,15 +387,16 @@ static __always_inline int mm_ends(__u64 address, __u64 stack, __u32 ret)
 	}
 	/* As mm_account_fault() of the kernel has it */
 	if (ret & VM_FAULT_RETRY)
-		outcome = RETRY;
+		outcome = OUTCOME_RETRY;
 	else if (!(ret & VM_FAULT_ERROR))
-		outcome = ret & VM_FAULT_MAJOR || call->fault_flags & FAULT_TRIED ? MAJOR : MINOR;
+		outcome = ret & VM_FAULT_MAJOR || call->fault_flags & FAULT_TRIED ?
+			  OUTCOME_MAJOR : OUTCOME_MINOR;
 	else if (call->no_regs)
-		outcome = FAILED;
+		outcome = OUTCOME_FAILED;
 	else if (ret & VM_FAULT_OOM)
-		outcome = OOM;
+		outcome = OUTCOME_OOM;
 	else
-		outcome = call->fault_flags & FAULT_USER ? SIGNAL : ERROR;
+		outcome = call->fault_flags & FAULT_USER ? OUTCOME_SIGNAL : OUTCOME_ERROR;
 	call_ended(call, outcome);
 	call->retried = 0;
 	return 0;
@@ -388,7 +428,7 @@ SEC("kprobe/handle_mm_fault")
 int BPF_KPROBE(mm_kprobe, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
 	       struct pt_regs *regs)
 {
-	__u32 kind = KIND_UNKNOWN;
+	__u32 kind = FLAG_KIND_UNKNOWN;
 	struct file *file;
 	__u64 ip = 0;
 
@@ -444,7 +484,7 @@ int process_exit(struct bpf_raw_tracepoint_args *ctx)
 	struct call *call = bpf_map_lookup_elem(&calls, &task);
 
 	if (call && call->retried && !call->start) {
-		call_ended(call, INTERRUPTED);
+		call_ended(call, OUTCOME_INTERRUPTED);
 		call->retried = 0;
 	}
 	return 0;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What trapstat and its BPF programs share.
+ * What trapstat and its BPF programs share. From BPF to view:
  *
  *   events and functions of the kernel
- *     |  sources.c picks those that this kernel has, and attaches a program to each
- *   trapstat.bpf.c
- *     |  counts.bpf.h adds up in maps, or sends an event; rows.h names traps, buckets.h times
- *   maps "counts", "faults_0/1", "slowest_faults"        ring buffer "events"
- *     |  counts.c reads what was added since                |  record.c, faults.c (--slower)
+ *     |  sources.c picks those that this kernel has, names.c knows the numbers of their enums
+ *   trapstat.bpf.c, a program for each source
+ *     |  filter.bpf.h: is it wanted?
+ *     |  counts.bpf.h adds it up          --->             |  events.bpf.h, place.bpf.h
+ *   maps.bpf.h: counts, faults_0/1, slowest_faults       ring buffer "events"
+ *     |  counts.c reads what was added since               |  record.c, faults.c (--slower)
  *   struct counts                                        struct event
- *     |  intervals.c, traps.c, faults.c, command.c,         |  maps.c finds mappings, symbols.c
- *     |  export.c: the views                                |  functions
- *   text, by print.c                                     json.c, csv.c, page.c: the sinks
+ *     |  intervals.c, traps.c, faults.c, command.c,        |  maps.c finds mappings, symbols.c
+ *     |  export.c: the views                               |  functions
+ *   text, by print.c and text.c                          json.c, csv.c, page.c: the sinks
  *
- * main.c reads the options, and opens the sources for the view. report.c reads a .json back.
+ * main.c reads the options, command.c runs a command, report.c reads a .json back.
  */
 #ifndef TRAPSTAT_H
 #define TRAPSTAT_H
@@ -39,25 +40,27 @@ enum mode {
 
 /* The first ten are those of pagefault:pagefault_exit, by any number: see names.c */
 enum outcome {
-	MINOR, MAJOR, RETRY, FAILED, INTERRUPTED, OOM, FIXUP, SIGNAL, ARCH, OOPS,
-	ERROR,			/* handle_mm_fault() failed, in kernel mode */
-	BEGUN,			/* each trap, where page_fault_* counts beginnings alone */
-	REACHED,		/* of these, those that got to handle_mm_fault() */
+	OUTCOME_MINOR, OUTCOME_MAJOR, OUTCOME_RETRY, OUTCOME_FAILED, OUTCOME_INTERRUPTED,
+	OUTCOME_OOM, OUTCOME_FIXUP, OUTCOME_SIGNAL, OUTCOME_ARCH, OUTCOME_OOPS,
+	OUTCOME_ERROR,		/* handle_mm_fault() failed, in kernel mode */
+	OUTCOME_BEGUN,		/* each trap, where page_fault_* counts beginnings alone */
+	OUTCOME_REACHED,	/* of these, those that got to handle_mm_fault() */
 	OUTCOMES,
 };
 
 /* Kind of memory and flags of pagefault:pagefault_exit, as bits: see names.c */
 enum flags {
-	ANON = 1, FILE_ = 2, SHMEM = 4, HUGETLB = 8, COW = 16, SWAPIN = 32,
-	RETRIED = 0xc0,
-	KIND = 15,
-	KIND_UNKNOWN = 0x100,
+	FLAG_ANON = 1, FLAG_FILE = 2, FLAG_SHMEM = 4, FLAG_HUGETLB = 8,
+	FLAG_COW = 16, FLAG_SWAPIN = 32,
+	FLAG_RETRIED = 0xc0,
+	FLAG_KIND = 15,
+	FLAG_KIND_UNKNOWN = 0x100,
 };
 
 enum by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CGROUP, BY_FILE };
 
 /* Signals that traps send, by number and si_code; SI_KERNEL and larger ones are code 0 */
-enum { SIGNALS = 5, CODES = 16 };
+enum { SIGNALS = 5, SIGNAL_CODES = 16 };
 #define SIGNAL_NUMBERS	{ 4, 5, 7, 8, 11 }	/* ILL, TRAP, BUS, FPE, SEGV */
 
 /* What could not be counted, and why */
@@ -79,7 +82,7 @@ enum failure {
 };
 
 /* A power of two has four buckets; the last ends at 2^37 ns, 137 s */
-enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME = 40, COMM = 16, PARTS = 12 };
+enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME_SIZE = 40, COMM_SIZE = 16, PATH_PARTS = 12 };
 
 struct trap_sum {
 	unsigned long long count, ns;
@@ -88,20 +91,20 @@ struct trap_sum {
 /* What a CPU has counted since the start. The reader has the map of these in its memory. */
 struct cpu_counts {
 	struct trap_sum trap[ROWS][2];
-	unsigned long long signal[SIGNALS * CODES], lost[LOST_CALLS], failed[FAILURES];
+	unsigned long long signal[SIGNALS * SIGNAL_CODES], lost[LOST_CALLS], failed[FAILURES];
 };
 
 struct fault_key {
 	unsigned long long id;		/* of the process, or what "by" asks for */
 	unsigned int dev;		/* of a file */
 	unsigned char outcome, mode;
-	unsigned short flags;		/* without RETRIED */
+	unsigned short flags;		/* without FLAG_RETRIED */
 };
 
 struct fault_sum {
 	unsigned long long count, ns, max;
 	unsigned int bucket[BUCKETS];
-	char name[NAME];		/* comm, or name of the file */
+	char name[NAME_SIZE];		/* comm, or name of the file */
 };
 
 struct file_key {
@@ -112,14 +115,14 @@ struct file_key {
 struct file_path {
 	unsigned long long size;	/* of the file */
 	unsigned int generation;	/* of its inode: another file may get its number */
-	char part[PARTS][64];
+	char part[PATH_PARTS][64];
 };
 
 /* A mapping, and where in it; name is "" if that is not known */
 struct place {
 	struct file_key file;
 	unsigned long long offset;
-	char name[NAME];
+	char name[NAME_SIZE];
 };
 
 /* A page fault, a trap or a signal of one */
@@ -131,7 +134,7 @@ struct event {
 	unsigned short flags;
 	unsigned char row, outcome, mode;
 	unsigned char signal, si_code;
-	char comm[COMM];
+	char comm[COMM_SIZE];
 };
 
 /* The slowest faults of a CPU, of which the reader has the map in its memory, too */
@@ -146,7 +149,7 @@ enum {
 	FIELDS,
 };
 
-#define ANY	255
+#define WANT_ANY	255
 #define NO_FIELD	(-1U)
 
 /* How many numbers of the kernel's enums are known */
@@ -171,7 +174,7 @@ struct config {
 	unsigned long long ns_dev, ns_ino;	/* of our PID namespace; 0: the first one */
 	unsigned char has_btf, find_vma;
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
-	char comm[COMM];		/* "": all */
+	char comm[COMM_SIZE];		/* "": all */
 };
 
 #endif

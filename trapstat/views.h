@@ -17,8 +17,6 @@ struct options {
 	char **command;
 };
 
-extern __volatile__ sig_atomic_t ended;
-
 int view_intervals(struct sources *s, const struct options *o,
 		   int (*print)(FILE *out, struct counts *c, const struct sources *s,
 				const struct options *o));

@@ -2,10 +2,9 @@
 /* Tests what trapstat computes without BPF; linked with the sources that it does not include */
 #define _GNU_SOURCE
 #include "../../trapstat/buckets.h"
+#include "../../trapstat/counts.h"
 #include "../../trapstat/maps.c"
 #include "../../trapstat/symbols.c"
-
-__volatile__ int ended;
 
 static int failed;
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Events one by one: those that are sent, and the slowest of each CPU */
+#ifndef EVENTS_BPF_H
+#define EVENTS_BPF_H
+
+#include "filter.bpf.h"
+#include "place.bpf.h"
+
+static __noinline int fill_event(struct event *event, const struct fault *f)
+{
+	__u64 id = pid_tgid();
+
+	event->end = f->end ? f->end : bpf_ktime_get_ns();
+	event->ns = f->ns;
+	event->address = f->address;
+	event->ip = f->ip;
+	event->pid = id >> 32;
+	event->tid = id;
+	event->row = f->row;
+	event->outcome = f->outcome;
+	event->mode = f->mode;
+	event->flags = f->flags;
+	event->signal = f->signal;
+	event->si_code = f->si_code;
+	if (bpf_get_current_comm(event->comm, COMM_SIZE))
+		fail(FAILED_NAME);
+	/*
+	 * With interrupts disabled, bpf_find_vma() runs once: the instruction matters more, and
+	 * locate_event() may find the other one. The memory of another process has no place
+	 * here. 0 is nowhere.
+	 */
+	find_place(&event->code, f->mode == MODE_USER ? f->ip : 0);
+	find_place(&event->place, f->row == ROW_PF && f->mode != MODE_NONE ? f->address : 0);
+	return 0;
+}
+
+static __always_inline void keep_slowest(const struct fault *f)
+{
+	__u32 key = bpf_get_smp_processor_id() * 2 + (generation & 1), least = 0;
+	struct slowest *s = bpf_map_lookup_elem(&slowest_faults, &key);
+	__u64 ns;
+
+	if (!s || s->least >= SLOWEST || f->ns <= s->fault[s->least].ns)
+		return;
+	if (__sync_lock_test_and_set(&s->busy, 1)) {
+		lose(LOST_EVENTS);
+		return;
+	}
+	least = s->least;
+	if (least < SLOWEST) {
+		fill_event(&s->fault[least], f);
+		least = 0;
+		ns = s->fault[0].ns;
+		for (int i = 1; i < SLOWEST; i++) {
+			if (s->fault[i].ns < ns) {
+				ns = s->fault[i].ns;
+				least = i;
+			}
+		}
+		s->least = least;
+	}
+	__sync_lock_test_and_set(&s->busy, 0);
+}
+
+static __noinline int send_event(const struct fault *f)
+{
+	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		lose(LOST_EVENTS);
+		return 0;
+	}
+	fill_event(event, f);
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+#endif

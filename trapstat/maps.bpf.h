@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The maps of the BPF side, and its variables */
+#ifndef MAPS_BPF_H
+#define MAPS_BPF_H
+
+const __volatile__ struct config config;	/* set before the programs are loaded */
+unsigned int generation;		/* which of slowest_faults is in use */
+unsigned int nothing;			/* 0 */
+unsigned int spawner;			/* the thread of trapstat that forks the command, or 0 */
+bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
+
+struct fault {
+	__u64 address, ip, ns, ino, end;	/* end: 0 for now */
+	__u32 dev;
+	__u32 row, outcome, mode, flags, signal, si_code;
+};
+
+/* A task's call of handle_mm_fault(): in progress, or to be tried again, or past */
+struct call {
+	__u64 start, ns, address, ip, ino, stack;
+	__u32 dev, flags, fault_flags;
+	__u8 no_regs, retried;
+};
+
+/* By CPU. A call of bpf() to read a map may keep a program from running; a mapping does not. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_counts);
+} counts SEC(".maps");
+
+/* A trap that has begun, by the place of its registers: the next one there takes its place */
+struct begin {
+	__u64 start, ip;
+	__u32 row, vector;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 10240);
+	__type(key, __u64);
+	__type(value, struct begin);
+} begun SEC(".maps");
+
+/* By the address of the task, which no other task has until sched_process_free fires for it */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct call);
+} calls SEC(".maps");
+
+/* The tasks to follow, by their address */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, __u8);
+} followed SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct file_key);
+	__type(value, struct file_path);
+} files SEC(".maps");
+
+/* The control group of --cgroup. It is made for that alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} cgroups SEC(".maps");
+
+/*
+ * The reader puts the other map in place before it reads one. That waits until no program
+ * uses the one to read, so nothing is lost.
+ */
+struct fault_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct fault_key);
+	__type(value, struct fault_sum);
+} faults_0 SEC(".maps"), faults_1 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct fault_map);
+} faults SEC(".maps") = { .values = { &faults_0 } };
+
+/* Two for each CPU */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct slowest);
+} slowest_faults SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} events SEC(".maps");
+
+/* What a new key begins with, as the stack has no room for it */
+static const struct fault_sum new_sum = {};
+static const struct file_path new_path = {};
+static const struct call new_call = {};
+
+static __always_inline struct cpu_counts *counts_here(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&counts, &cpu);
+}
+
+static __always_inline void lose(enum lost what)
+{
+	struct cpu_counts *here = counts_here();
+
+	if (here)
+		__sync_fetch_and_add(&here->lost[what], 1);
+}
+
+static __always_inline void fail(enum failure what)
+{
+	struct cpu_counts *here = counts_here();
+
+	if (here)
+		__sync_fetch_and_add(&here->failed[what], 1);
+}
+
+#endif
