@@ -264,6 +264,7 @@ int counts_init(struct counts *c, struct sources *s)
 	memset(c, 0, sizeof(*c));
 	c->cpus = s->cpus;
 	c->knows_skips = knows_skips(s);
+	c->is_partial = is_filtered(s) || is_of_some_tasks(s);
 	c->trap = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	c->trap_before = calloc(c->cpus * ROWS * 2, sizeof(*c->trap));
 	if (c->cpus < 1 || !c->trap || !c->trap_before)

@@ -14,6 +14,7 @@ struct fault_row {
 struct counts {
 	int cpus;
 	bool knows_skips;			/* whether the kernel counts skipped programs */
+	bool is_partial;			/* skipped programs may be for what is left out */
 	double seconds;				/* from then to the last reading */
 	struct trap_sum *trap, *trap_before;	/* [ROWS][2][cpus] */
 	unsigned long long signal[SIGNALS * SIGNAL_CODES], signal_before[SIGNALS * SIGNAL_CODES];

@@ -146,7 +146,7 @@ static void print_faults(FILE *out)
 static void print_all(FILE *out, const struct sources *s)
 {
 	static const char * const names[LOSTS] = {
-		"faults", "times", "events", "tasks", "calls",
+		"faults", "times", "events", "tasks", "skipped_programs_of_any_task",
 	};
 
 	if (s->config->outcome == WANT_ANY)

@@ -283,8 +283,8 @@ int view_slow(struct sources *s, const struct options *o)
 				break;
 		}
 		/* As soon as it grows */
-		if (lost_of(&c) != lost) {
-			lost = lost_of(&c);
+		if (lost_of(&c) + skipped_of(&c) != lost) {
+			lost = lost_of(&c) + skipped_of(&c);
 			print_lost(stdout, &c, false);
 		}
 		if (ferror(stdout) || fflush(stdout))

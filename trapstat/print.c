@@ -128,7 +128,16 @@ void print_slowest(FILE *out, const struct counts *c, const struct sources *s, i
 }
 
 /**
- * lost_of - How much was not counted
+ * skipped_of - How many programs the kernel skipped that may be for what is left out
+ * @c:		of counts_read()
+ */
+unsigned long long skipped_of(const struct counts *c)
+{
+	return c->is_partial ? c->lost[LOST_CALLS] : 0;
+}
+
+/**
+ * lost_of - How much was not counted; not what skipped_of() has
  * @c:		of counts_read()
  */
 unsigned long long lost_of(const struct counts *c)
@@ -137,7 +146,7 @@ unsigned long long lost_of(const struct counts *c)
 
 	for (int i = 0; i < LOSTS; i++)
 		n += c->lost[i];
-	return n;
+	return n - skipped_of(c);
 }
 
 /**
@@ -149,20 +158,25 @@ unsigned long long lost_of(const struct counts *c)
 void print_lost(FILE *out, const struct counts *c, bool is_verbose)
 {
 	static const char * const names[LOSTS] = {
-		"faults", "times of traps", "events", "tasks", "skipped programs of any task",
+		"faults", "times of traps", "events", "tasks", "skipped programs",
 	};
 	static const char * const failures[FAILURES] = {
 		"mappings", "paths of files", "names of tasks",
 	};
-	unsigned long long n = lost_of(c);
+	unsigned long long n = lost_of(c), skipped = skipped_of(c);
 
-	fprintf(out, "%llu lost", n);
+	fprintf(out, "%llu ", n);
+	if (skipped)
+		fprintf(out, "to %llu ", n + skipped);
+	fputs("lost", out);
 	for (int i = 0; i < LOSTS; i++)
 		if (c->lost[i])
 			fprintf(out, ", %s %llu", names[i], c->lost[i]);
+	if (skipped)
+		fputs(" in the whole system", out);
 	if (!c->knows_skips)
 		fputs(", skipped kprobes not known (before Linux 6.7)", out);
-	fprintf(out, "%s\n", n ? ": the counts are at least so high" : "");
+	fprintf(out, "%s\n", n + skipped ? ": the counts are at least so high" : "");
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])
 			fprintf(out, "not found by BPF: %s %llu\n", failures[i], c->failed[i]);

@@ -17,6 +17,7 @@ void print_slow_head(FILE *out);
 void print_slow(FILE *out, const struct event *event, const struct sources *s);
 void print_slowest(FILE *out, const struct counts *c, const struct sources *s, int most);
 unsigned long long lost_of(const struct counts *c);
+unsigned long long skipped_of(const struct counts *c);
 void print_lost(FILE *out, const struct counts *c, bool is_verbose);
 int screen_show(const char *text);
 

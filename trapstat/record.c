@@ -178,6 +178,7 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	end->seconds = c->seconds;
 	end->events = r->events;
 	end->lost = lost_of(c);
+	end->skipped = skipped_of(c);
 }
 
 /* The file cannot grow: cut it after a whole event, so that there is room for the end */

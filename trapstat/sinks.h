@@ -25,7 +25,7 @@ struct record_end {
 	char source[16];
 	struct record_begin begin;
 	double seconds;
-	unsigned long long events, lost;
+	unsigned long long events, lost, skipped;
 };
 
 /**

@@ -44,6 +44,12 @@ static inline bool is_filtered(const struct sources *s)
 		s->config->mode != WANT_ANY;
 }
 
+/* Whether something leaves tasks out, as -p does */
+static inline bool is_of_some_tasks(const struct sources *s)
+{
+	return s->config->pid || s->config->cgroup || s->config->comm[0] || s->config->follow;
+}
+
 /* Whether the outcome, the kind of memory and the duration of a fault are known */
 static inline bool knows_ends(const struct sources *s)
 {

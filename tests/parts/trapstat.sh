@@ -103,13 +103,17 @@ ends() {	# FILE STATUS
 	[ "$(cat "$file.status")" = "$2" ]
 }
 exits() {	# FILE STATUS: the same, and if all went well, nothing is lost
-	ends "$@" && { [ "$2" != 0 ] || says '0 lost'; }
+	ends "$@" && { [ "$2" != 0 ] || nothing_lost; }
 }
+nothing_lost() {
+	grep -qE '^0 lost(, skipped kprobes.*)?$' "$file" || { grep ' lost' "$file"; return 1; }
+}
+lost_most() { sed -nE 's/^([0-9]+ to )?([0-9]+) lost.*/\2/p' "$file"; }
 # The kernel skips a program that it runs already on that CPU. That is an event, and never a task
 accounted() {	# FILE
 	local counted lost used
-	ends "$1" 0 && { is_ours || says '0 lost'; } || return 1
-	lost=$(sed -n 's/^\([0-9]*\) lost.*/\1/p' "$file")
+	ends "$1" 0 && { is_ours || nothing_lost; } || return 1
+	lost=$(lost_most)
 	counted=$(sed -n 's/^counted: \(.*\) minor, \(.*\) major; .*/\1 + \2/p' "$file" | bc)
 	used=$(sed -n 's/.*getrusage: \(.*\) minor, \(.*\) major$/\1 + \2/p' "$file" | bc)
 	echo "$1: $counted counted, $used used, $lost lost"
@@ -211,9 +215,9 @@ same_traps() {	# RECORD PAGE
 }
 processes_right() {
 	local lost rows total
-	ends processes 0 && { is_ours || says '0 lost'; } || return 1
+	ends processes 0 && { is_ours || nothing_lost; } || return 1
 	# Some faults are before exec, under another name
-	lost=$(sed -n 's/^\([0-9]*\) lost.*/\1/p' "$file")
+	lost=$(lost_most)
 	total=$(awk '$1 == "total" { print $3 + $4 }' "$file")
 	rows=$(awk '$2 == "workload"' "$file" | wc -l)
 	echo "$rows rows, $total minor and major, $(cat "$job/usage") by getrusage(), $lost lost"
@@ -267,7 +271,8 @@ ends_right() {
 	local n
 	exits stopped 5 && grep -E '^trapstat: [0-9.]+s, exit status 5: ' "$file" || return 1
 	for n in 1 2 3 4; do
-		ends brief$n 0 && ! grep TRAP "$file" && file=$job/brief$n.summary && cat "$file" && says '0 lost' &&
+		ends brief$n 0 && ! grep TRAP "$file" && file=$job/brief$n.summary && cat "$file" &&
+			nothing_lost &&
 		grep -qE ' workload\+0x[0-9a-f]+ ' "$file" && grep -qE '^and [0-9]+ more ' "$file" &&
 		[ "$(grep -cE '^[A-Z]+ +(user|kernel|noregs) .*%' "$file")" = 1 ] || return 1
 	done

@@ -4,6 +4,7 @@
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/counts.h"
 #include "../../trapstat/maps.c"
+#include "../../trapstat/print.h"
 #include "../../trapstat/symbols.c"
 
 static int failed;
@@ -161,8 +162,29 @@ static void test_files(void)
 	rmdir(folder);
 }
 
+/* What is skipped for another process is not lost of that of -p */
+static void test_lost(void)
+{
+	static const char * const want[2] = {
+		"5 lost, faults 3, skipped programs 2: the counts are at least so high\n",
+		"3 to 5 lost, faults 3, skipped programs 2 in the whole system: the counts are at least so high\n",
+	};
+	struct counts c = { .lost = { [LOST_FAULTS] = 3, [LOST_CALLS] = 2 }, .knows_skips = true };
+	char text[256];
+	FILE *out;
+
+	for (int i = 0; i < 2; i++) {
+		c.is_partial = i;
+		out = fmemopen(text, sizeof(text), "w");
+		print_lost(out, &c, false);
+		fclose(out);
+		is_text(text, want[i]);
+	}
+}
+
 int main(void)
 {
+	test_lost();
 	test_buckets();
 	test_percentiles();
 	test_maps();
