@@ -35,7 +35,8 @@ static __always_inline void name_key(struct fault_sum *sum, const struct fault_k
 		if (path)
 			__builtin_memcpy(sum->name, path->part[0], NAME_SIZE);
 	} else if (config.by == BY_PROCESS || config.by == BY_THREAD) {
-		bpf_get_current_comm(sum->name, COMM_SIZE);
+		if (bpf_get_current_comm(sum->name, COMM_SIZE))
+			fail(FAILED_NAME);
 	}
 }
 

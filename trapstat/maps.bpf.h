@@ -135,4 +135,16 @@ static __always_inline void fail(enum failure what)
 		__sync_fetch_and_add(&here->failed[what], 1);
 }
 
+static __always_inline void read_kernel(void *to, __u32 size, const void *from)
+{
+	if (bpf_probe_read_kernel(to, size, from))
+		fail(FAILED_READ);
+}
+
+static __always_inline void read_name(char *to, __u32 size, const void *from)
+{
+	if (bpf_probe_read_kernel_str(to, size, from) < 0)
+		fail(FAILED_NAME);
+}
+
 #endif

@@ -32,8 +32,8 @@ static __always_inline struct file_key note_file(const struct file *file)
 		parent = BPF_CORE_READ(dentry, d_parent);
 		if (i && parent == dentry)
 			break;
-		bpf_probe_read_kernel_str(path->part[i], sizeof(path->part[i]),
-					  BPF_CORE_READ(dentry, d_name.name));
+		read_name(path->part[i], sizeof(path->part[i]),
+			  BPF_CORE_READ(dentry, d_name.name));
 		if (parent == dentry)
 			break;
 		dentry = parent;
@@ -52,8 +52,8 @@ static __always_inline void place_of(struct vm_area_struct *vma, struct place *p
 	if (file) {
 		place->offset += BPF_CORE_READ(vma, vm_pgoff) << 12;
 		place->file = note_file(file);
-		bpf_probe_read_kernel_str(place->name, NAME_SIZE,
-					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+		read_name(place->name, NAME_SIZE,
+			  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	} else if (BPF_CORE_READ(vma, vm_ops)) {
 		__builtin_memcpy(place->name, "[special]", sizeof("[special]"));
 	} else if (start <= BPF_CORE_READ(mm, brk) && end >= BPF_CORE_READ(mm, start_brk)) {

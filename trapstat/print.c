@@ -161,7 +161,7 @@ void print_lost(FILE *out, const struct counts *c, bool is_verbose)
 		"faults", "times of traps", "events", "tasks", "skipped programs",
 	};
 	static const char * const failures[FAILURES] = {
-		"mappings", "paths of files", "names of tasks",
+		"mappings", "paths of files", "names", "memory of the kernel", "instructions",
 	};
 	unsigned long long n = lost_of(c), skipped = skipped_of(c);
 

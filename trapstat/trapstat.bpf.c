@@ -34,7 +34,7 @@ static __always_inline __u32 mode_of(const struct pt_regs *regs)
 {
 	__u64 cs = 0;
 
-	bpf_probe_read_kernel(&cs, sizeof(cs), &regs->cs);
+	read_kernel(&cs, sizeof(cs), &regs->cs);
 	return cs & 3 ? MODE_USER : MODE_KERNEL;
 }
 
@@ -45,11 +45,13 @@ static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __
 	__u64 flags = 0, ip = 0, code = 0;
 
 	if (vector == 17)
-		bpf_probe_read_kernel(&flags, sizeof(flags), &regs->eflags);
+		read_kernel(&flags, sizeof(flags), &regs->eflags);
 	if (vector == 13 && mode == MODE_USER && !error_code) {
-		bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
-		if (bpf_probe_read_user(&code, sizeof(code), (void *)ip))
-			bpf_probe_read_user(&code, 3, (void *)ip);	/* the page may end */
+		read_kernel(&ip, sizeof(ip), &regs->rip);
+		/* The page may end */
+		if (bpf_probe_read_user(&code, sizeof(code), (void *)ip) &&
+		    bpf_probe_read_user(&code, 3, (void *)ip))
+			fail(FAILED_CODE);
 	}
 	return row_of_trap(vector, mode, error_code, flags, code);
 }
@@ -66,7 +68,7 @@ int trap_entry(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	begin.row = row_of(regs, vector, mode, ctx->args[2]);
 	count_trap(begin.row, mode, 1, 0);
-	bpf_probe_read_kernel(&begin.ip, sizeof(begin.ip), &regs->rip);
+	read_kernel(&begin.ip, sizeof(begin.ip), &regs->rip);
 	begin.start = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&begun, &key, &begin, BPF_ANY))
 		lose(LOST_TIMES);
@@ -136,7 +138,7 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	if (!ctx->args[1] || !is_wanted())
 		return 0;
 	if (ctx->args[1] > 1)
-		bpf_probe_read_kernel(info, sizeof(info), (void *)ctx->args[1]);
+		read_kernel(info, sizeof(info), (void *)ctx->args[1]);
 	else
 		info[2] = 128;
 	if (info[2] <= 0)
@@ -162,7 +164,7 @@ static __always_inline int fault_begun(struct bpf_raw_tracepoint_args *ctx, __u3
 		count_trap(ROW_PF, mode, 1, 0);
 		count_begin(&f);
 		if (config.record && !config.ends_by_mm) {
-			bpf_probe_read_kernel(&f.ip, sizeof(f.ip), &regs->rip);
+			read_kernel(&f.ip, sizeof(f.ip), &regs->rip);
 			send_event(&f);
 		}
 	}
@@ -235,7 +237,7 @@ int BPF_PROG(pagefault_noregs, const struct pagefault *pf)
 
 /* The same of the record of the event, where the kernel has no BTF */
 #define READ(to, ctx, event, field)	\
-	bpf_probe_read_kernel(&(to), sizeof(to), (void *)(ctx) + config.at[event][field])
+	read_kernel(&(to), sizeof(to), (void *)(ctx) + config.at[event][field])
 
 static __always_inline __u32 read_record(struct fault *f, void *ctx, int event)
 {
@@ -438,7 +440,7 @@ int BPF_KPROBE(mm_kprobe, struct vm_area_struct *vma, unsigned long address, uns
 			       BPF_CORE_READ(file, f_mapping, host, i_sb, s_magic));
 	}
 	if (regs)
-		bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
+		read_kernel(&ip, sizeof(ip), &regs->rip);
 	return mm_begins(vma, address, flags, !regs, ip, kind, PT_REGS_SP(ctx));
 }
 

@@ -78,6 +78,8 @@ enum failure {
 	FAILED_VMA,		/* bpf_find_vma(): the lock of the mappings was taken */
 	FAILED_FILE,		/* no room for the path of a file */
 	FAILED_NAME,		/* a name could not be read */
+	FAILED_READ,		/* other memory of the kernel, which counts as 0 */
+	FAILED_CODE,		/* the instruction of a #GP: it has no row of its own */
 	FAILURES,
 };
 

@@ -8,11 +8,15 @@
  * file		first writes to a private mapping of the file that WORKLOAD_FILE names
  * shmem	first writes to a memfd
  * noregs	first writes to anonymous memory, by /proc/self/mem
+ * populate	the same by mmap()
  * kernel	first writes to anonymous memory, by read()
  * uring	the same by a worker of io_uring
  * threads	first writes, by two threads with N each
  * brief	that many threads, one after the other, each with a first write and a trap
  * segv		SIGSEGV of a read where nothing is mapped
+ * nested	the same, each in the handler of the one before
+ * bus		SIGBUS of a read beyond the end of a memfd
+ * single	single steps
  * divide	SIGFPE of a division by zero
  * ud		SIGILL of ud2
  * hlt		SIGSEGV of hlt, by #GP
@@ -126,6 +130,11 @@ static void step_noregs(long n)
 	for (long i = 0; i < n; i++)
 		if (pwrite(fd, "x", 1, (unsigned long)p + i * PAGE) != 1)
 			die("/proc/self/mem");
+}
+
+static void step_populate(long n)
+{
+	map(n, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1);
 }
 
 static void step_kernel(long n)
@@ -285,6 +294,60 @@ static void step_segv(long n)
 	raise_each(n, SIGSEGV, read_nothing);
 }
 
+static long left;
+
+static void on_nested(int number)
+{
+	(void)number;
+	if (left-- > 1)
+		read_nothing();
+	siglongjmp(out, 1);
+}
+
+/* On a stack with room for their frames */
+static void step_nested(long n)
+{
+	struct sigaction action = { .sa_handler = on_nested, .sa_flags = SA_NODEFER };
+
+	left = n;
+	sigaction(SIGSEGV, &action, NULL);
+	if (!sigsetjmp(out, 1))
+		read_nothing();
+}
+
+static void step_bus(long n)
+{
+	char *p = map(1, MAP_SHARED, memfd_create("workload", 0));
+	static long i;
+
+	signal(SIGBUS, on_signal);
+	for (i = 0; i < n; i++)
+		if (!sigsetjmp(out, 1))
+			read_from(p);
+}
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *of = context;
+
+	(void)number;
+	(void)info;
+	if (!--left)
+		of->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+}
+
+/* POPF sets TF, below the red zone */
+static void step_single(long n)
+{
+	struct sigaction action = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO };
+
+	left = n;
+	sigaction(SIGTRAP, &action, NULL);
+	asm volatile("lea -128(%%rsp), %%rsp; pushf; orl $0x100, (%%rsp); popf\n"
+		     "1: cmpq $0, %0; jne 1b; lea 128(%%rsp), %%rsp"
+		     : : "m" (left) : "memory", "cc");
+}
+
 static void step_divide(long n)
 {
 	raise_each(n, SIGFPE, divide);
@@ -373,6 +436,8 @@ int main(int argc, char **argv)
 		{ "anon", step_anon }, { "cow", step_cow }, { "file", step_file },
 		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
 		{ "uring", step_uring }, { "brief", step_brief },
+		{ "populate", step_populate }, { "nested", step_nested }, { "bus", step_bus },
+		{ "single", step_single },
 		{ "threads", step_threads }, { "segv", step_segv }, { "divide", step_divide },
 		{ "ud", step_ud }, { "hlt", step_hlt }, { "umip", step_umip },
 		{ "exec", step_exec }, { "processes", step_processes }, { "held", step_held },
