@@ -44,7 +44,7 @@ static void begin(FILE *out)
 }
 
 /* Double the width of the bins by merging pairs */
-static void halve(void)
+static void widen_bins(void)
 {
 	page.bin *= 2;
 	for (int i = 0; i < BINS; i++) {
@@ -99,7 +99,7 @@ static void add(FILE *out, const struct shown *shown)
 	if (!page.start)
 		page.start = begun;
 	while (begun > page.start && (begun - page.start) / page.bin >= BINS)
-		halve();
+		widen_bins();
 	bin = begun > page.start ? (begun - page.start) / page.bin : 0;
 	for (i = 0; i < SERIES - 1; i++)
 		if (!page.series[i].name[0] || !strcmp(page.series[i].name, shown->trap))
