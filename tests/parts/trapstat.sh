@@ -478,6 +478,7 @@ compiled_right() {
 # The kernel that this runs on, without a guest. In a container, nobody may load a program
 here_right() {
 	file=$logs/here
+	[ -x "$trapstat" ] || built || return 1
 	"$trapstat" -o "$file" -- "$workload" nested 300 bus 60 single 1000 || {
 		"$trapstat" 0.01 1 >/dev/null || echo 'trapstat cannot load its programs here' >"$cannot"
 		return 1
