@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "perf.h"
 #include "print.h"
 #include "sinks.h"
 #include "symbols.h"
@@ -106,14 +107,14 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s,
 		if (key->outcome < OUTCOME_BEGUN && (!rows || kinds++ < rows))
 			print_row(out, outcome_names[key->outcome], mode_names[key->mode],
 				  text_flags(key->outcome, key->flags).text, &c->fault[i].sum,
-				  all, true);
+				  all, c->fault[i].sum.ns);
 	}
 	if (kinds > rows)
 		fprintf(out, "and %zu more (-n 0 shows all)\n", kinds - rows);
 	for (int mode = MODE_USER; mode >= MODE_KERNEL; mode--) {
 		none.count = begun[mode == MODE_USER];
 		if (none.count)
-			print_row(out, knows_ends(s) ? "ELSEWHERE" : "-", mode_names[mode], "-",
+			print_row(out, outcome_name(s, OUTCOME_BEGUN), mode_names[mode], "-",
 				  &none, all, false);
 	}
 }
@@ -145,6 +146,8 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
 	print_lost(out, c, o->verbose);
+	if (s->ends == ENDS_BY_PERF && !s->btf)
+		fputs("not counted: faults of get_user_pages(), which getrusage has\n", out);
 }
 
 /**
@@ -166,6 +169,7 @@ int command_start(struct sources *s, char **words)
 	child = fork();
 	if (!child) {
 		dispositions_restore();
+		perf_restore_limit();
 		execvp(words[0], words);
 		fprintf(stderr, "trapstat: %s: %s\n", words[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
@@ -247,7 +251,8 @@ int view_command(struct sources *s, const struct options *o)
 				  NULL);
 			if (command_has_ended(&status, &usage))
 				break;
-			if (!s->find_vma)
+			/* At the end of a fault, perf.bpf.h may look up one mapping, of two */
+			if (!s->find_vma || s->ends == ENDS_BY_PERF)
 				note_maps(child);
 			/* The mappings of a slow fault are looked up while the process is there */
 			if (age - last >= 0.05) {

@@ -99,7 +99,7 @@ static __noinline int add_fault(const struct fault *f)
 		return 0;
 	__sync_fetch_and_add(&sum->ns, f->ns);
 	bucket = bucket_of(f->ns);
-	if (bucket < BUCKETS)
+	if (f->ns && bucket < BUCKETS)
 		__sync_fetch_and_add(&sum->bucket[bucket], 1);
 	max = sum->max;
 	for (int i = 0; i < 4 && f->ns > max; i++) {

@@ -11,6 +11,7 @@
 
 #include "buckets.h"
 #include "counts.h"
+#include "perf.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
 #include "util.h"
@@ -74,7 +75,7 @@ static unsigned long long missed_calls(struct sources *s)
 		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
 			n += info.recursion_misses;
 	}
-	return n;
+	return n + perf_missed(s);
 }
 
 static int by_key(const void *a, const void *b)
@@ -208,6 +209,7 @@ int counts_read(struct counts *c, struct sources *s)
 	bpf_map_update_elem(outer, &zero, &map[s->map], BPF_ANY);
 	c->last = now_ns();
 	c->seconds = (c->last - c->begin) / 1e9;
+	perf_reopen(s);
 	read_traps(c, s);
 	read_numbers(s, offsetof(struct cpu_counts, signal), SIGNALS * SIGNAL_CODES, c->signal,
 		     c->signal_before);

@@ -6,6 +6,23 @@
 #include "filter.bpf.h"
 #include "place.bpf.h"
 
+/* The places that perf_ends() has found, and if the kernel lets it, that of the instruction */
+static __noinline int copy_places(struct event *event, const struct fault *f)
+{
+	__u64 task = bpf_get_current_task();
+	struct perf_task *t = bpf_map_lookup_elem(&perf_tasks, &task);
+
+	if (t)
+		event->place = t->place;
+	if (f->mode != MODE_USER)
+		return 0;
+	if (t && config.record)
+		event->code = t->code;
+	else
+		find_place(&event->code, f->ip);
+	return 0;
+}
+
 static __noinline int fill_event(struct event *event, const struct fault *f)
 {
 	__u64 id = pid_tgid();
@@ -24,6 +41,10 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	event->si_code = f->si_code;
 	if (bpf_get_current_comm(event->comm, COMM_SIZE))
 		fail(FAILED_NAME);
+	if (config.ends_by_perf && f->row == ROW_PF) {
+		copy_places(event, f);
+		return 0;
+	}
 	/*
 	 * With interrupts disabled, bpf_find_vma() runs once: the instruction matters more, and
 	 * locate_event() may find the other one. The memory of another process has no place
@@ -34,13 +55,31 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	return 0;
 }
 
+static __always_inline struct slowest *slowest_here(void)
+{
+	__u32 key = bpf_get_smp_processor_id() * 2 + (generation & 1);
+
+	return bpf_map_lookup_elem(&slowest_faults, &key);
+}
+
+static __always_inline bool is_among(const struct slowest *s, const struct fault *f)
+{
+	return s && s->least < SLOWEST && f->ns > s->fault[s->least].ns;
+}
+
+/* Whether the fault may get an event of its own */
+static __always_inline bool is_slow(const struct fault *f)
+{
+	return (config.slower && f->ns >= config.slower) || is_among(slowest_here(), f);
+}
+
 static __always_inline void keep_slowest(const struct fault *f)
 {
-	__u32 key = bpf_get_smp_processor_id() * 2 + (generation & 1), least = 0;
-	struct slowest *s = bpf_map_lookup_elem(&slowest_faults, &key);
+	struct slowest *s = slowest_here();
+	__u32 least = 0;
 	__u64 ns;
 
-	if (!s || s->least >= SLOWEST || f->ns <= s->fault[s->least].ns)
+	if (!is_among(s, f))
 		return;
 	if (__sync_lock_test_and_set(&s->busy, 1)) {
 		lose(LOST_EVENTS);

@@ -44,10 +44,12 @@ static unsigned int memory_of(const struct fault_key *key)
 
 static void add_sum(struct histogram *to, const struct fault_sum *sum)
 {
-	to->count += sum->count;
 	to->ns += sum->ns;
-	for (int i = 0; i < BUCKETS; i++)
+	/* A fault whose duration is not known is in no bucket */
+	for (int i = 0; i < BUCKETS; i++) {
 		to->bucket[i] += sum->bucket[i];
+		to->count += sum->bucket[i];
+	}
 }
 
 static void add(const struct counts *c)
@@ -151,7 +153,7 @@ static void print_all(FILE *out, const struct sources *s)
 
 	if (s->config->outcome == WANT_ANY)
 		print_trap_counts(out, s);
-	if (knows_ends(s))
+	if (knows_durations(s))
 		print_faults(out);
 	print_type(out, "lost", "counter", "What was not counted");
 	for (int i = 0; i < LOSTS; i++)

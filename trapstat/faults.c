@@ -106,7 +106,7 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 			const struct counts *c, const struct sources *s)
 {
 	unsigned long long all = all_of(g);
-	bool ends = knows_ends(s), timed = ends && g->sum.count;
+	bool ends = knows_ends(s), timed = knows_durations(s) && g->sum.max;
 	double other = g->other + (all - g->sum.count);
 	const unsigned long long what[] = { g->minor, g->major, other };
 
@@ -122,7 +122,7 @@ static void print_group(FILE *out, const struct group *g, const char *id, const 
 	fprintf(out, " %8s %8s %8s", timed ? text_ns(sum_percentile(&g->sum, 0.5)).text : "-",
 		timed ? text_ns(sum_percentile(&g->sum, 0.99)).text : "-",
 		timed ? text_ns(g->sum.max).text : "-");
-	if (ends)
+	if (knows_durations(s))
 		fprintf(out, " %7.2f%%\n", g->sum.ns / c->seconds / 1e7);
 	else
 		fprintf(out, " %8s\n", "-");

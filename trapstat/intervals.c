@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "perf.h"
 #include "print.h"
 #include "views.h"
 
@@ -59,11 +60,12 @@ int read_interval(struct counts *c, struct sources *s, const struct options *o)
 
 	counts_next(c);
 	while (!ended && !is_over && (left = o->interval - counts_age(c)) > 0) {
-		if (o->config.by && left > 0.25)
+		if ((o->config.by || s->perf) && left > 0.25)
 			left = 0.25;
 		rest.tv_sec = left;
 		rest.tv_nsec = (left - rest.tv_sec) * 1e9;
 		is_over = ppoll(&process, 1, &rest, NULL) > 0;
+		perf_reopen(s);
 		if (o->config.by && counts_read(c, s))
 			return -1;
 	}

@@ -74,6 +74,7 @@ struct vm_area_struct {
 struct task_struct {
 	int pid;
 	struct mm_struct *mm;
+	unsigned long min_flt, maj_flt;
 } OF_KERNEL;
 
 #endif

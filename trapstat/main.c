@@ -39,7 +39,7 @@ static const char usage[] =
 	"      --outcome NAME   as in major                     --slower TIME   each, as in 1ms\n"
 	"  -u, --user           user mode               -C, --per-cpu   a column for each CPU\n"
 	"  -k, --kernel         kernel mode             -v, --verbose  -h, --help  --version\n"
-	"      --source NAME    of page faults, at best: event, record, fentry, kprobe, none\n";
+	"      --source NAME    of faults, at best: event, record, fentry, kprobe, perf, none\n";
 
 enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_REPORT };
 
@@ -116,7 +116,7 @@ static unsigned int to_source(const char *text)
 	for (unsigned int i = 0; i <= ENDS_UNKNOWN; i++)
 		if (!strcmp(text, source_names[i]))
 			return i;
-	die("%s: not a source: event, record, fentry, kprobe or none", text);
+	die("%s: not a source: event, record, fentry, kprobe, perf or none", text);
 }
 
 static void check_pid(unsigned int pid)
@@ -407,7 +407,7 @@ int main(int argc, char **argv)
 	if (o.config.capabilities) {
 		sources_print(&s);
 		status = flush_stdout();
-	} else if (o.config.slower && !knows_ends(&s)) {
+	} else if (o.config.slower && !knows_durations(&s)) {
 		fputs("trapstat: no source here has the duration of a fault\n", stderr);
 		status = 1;
 	} else if (o.config.slower) {

@@ -56,6 +56,24 @@ struct {
 	__type(value, struct call);
 } calls SEC(".maps");
 
+struct perf_begin {
+	__u64 start, address, ip;	/* start: 0 if there is none */
+};
+
+/* A task's faults by perf. In the course of one of user mode, there may be one of kernel mode. */
+struct perf_task {
+	struct perf_begin begin[2];
+	struct place place, code;	/* of the fault that ends */
+	__u64 faults[2];		/* minor and major, as the task counts them */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct perf_task);
+} perf_tasks SEC(".maps");
+
 /* The tasks to follow, by their address */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

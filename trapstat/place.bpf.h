@@ -5,6 +5,19 @@
 
 #include "maps.bpf.h"
 
+#define TMPFS_MAGIC		0x01021994
+#define HUGETLBFS_MAGIC		0x958458f6
+
+static __always_inline __u32 kind_of(const void *ops, const struct file *file, __u64 magic)
+{
+	if (!ops)
+		return FLAG_ANON;
+	if (!file)
+		return 0;
+	return magic == TMPFS_MAGIC ? FLAG_SHMEM :
+	       magic == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
+}
+
 static __always_inline struct file_key note_file(const struct file *file)
 {
 	struct file_key key = {

@@ -10,13 +10,23 @@
 #include "symbols.h"
 
 /**
+ * outcome_name - The name of an outcome
+ * @s:		the sources
+ * @outcome:	enum outcome; what has begun and got nowhere is ELSEWHERE, if a source has ends
+ */
+const char *outcome_name(const struct sources *s, unsigned int outcome)
+{
+	return outcome == OUTCOME_BEGUN && knows_ends(s) ? "ELSEWHERE" : outcome_names[outcome];
+}
+
+/**
  * knows_time - Whether the time in a trap is known
  * @s:		the sources
  * @row:	enum row
  */
 bool knows_time(const struct sources *s, int row)
 {
-	return row == ROW_PF ? knows_ends(s) : row == ROW_NMI || (row != ROW_MCE && s->times);
+	return row == ROW_PF ? knows_durations(s) : row == ROW_NMI || (row != ROW_MCE && s->times);
 }
 
 /**

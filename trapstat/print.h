@@ -8,6 +8,7 @@
 
 struct long_text { char text[256]; };
 
+const char *outcome_name(const struct sources *s, unsigned int outcome);
 bool knows_time(const struct sources *s, int row);
 struct long_text text_code(const struct event *event, const struct sources *s);
 void print_plain(FILE *out, int width, const char *name, size_t size);

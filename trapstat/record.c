@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "perf.h"
 #include "sinks.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
@@ -66,7 +67,7 @@ static void shown_of(struct shown *shown, const struct event *event, const struc
 	copy(shown->code, sizeof(shown->code), text_code(event, s).text);
 	if (event->row != ROW_PF || event->outcome >= OUTCOMES)
 		return;
-	copy(shown->outcome, sizeof(shown->outcome), outcome_names[event->outcome]);
+	copy(shown->outcome, sizeof(shown->outcome), outcome_name(s, event->outcome));
 	copy(shown->memory, sizeof(shown->memory), text_flags(event->outcome, event->flags).text);
 	copy(shown->place, sizeof(shown->place), text_place(&event->place).text);
 }
@@ -232,6 +233,7 @@ int view_record(struct sources *s, const struct options *o)
 	while (!failed && !is_over(&r) && !has_gone(o)) {
 		if (!ring_buffer__poll(ring, r.queued ? 0 : 50))
 			drain(&r, AT_ONCE);
+		perf_reopen(s);
 		failed = !flush(&r);
 		if (o->command && command_has_ended(&status, &usage))
 			break;

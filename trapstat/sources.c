@@ -13,10 +13,11 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "perf.h"
 #include "sources.h"
 #include "trapstat.skel.h"
 
-const char * const source_names[] = { "event", "record", "fentry", "kprobe", "none" };
+const char * const source_names[] = { "event", "record", "fentry", "kprobe", "perf", "none" };
 
 static bool verbose;
 
@@ -164,6 +165,12 @@ static bool attach_all(struct sources *s, const struct config *config)
 		if (!attach(s, p->mm_kretprobe) || !attach(s, p->mm_kprobe))
 			return false;
 		break;
+	case ENDS_BY_PERF:
+		attach(s, p->perf_plug);
+		errno = -perf_open(s);
+		if (errno)
+			return false;
+		break;
 	default:
 		break;
 	}
@@ -215,7 +222,7 @@ static size_t slowest_size(const struct sources *s)
 
 static int map_counts(struct sources *s)
 {
-	void *count = mmap(NULL, counts_size(s), PROT_READ, MAP_SHARED,
+	void *count = mmap(NULL, counts_size(s), PROT_READ | PROT_WRITE, MAP_SHARED,
 			   bpf_map__fd(s->bpf->maps.counts), 0);
 	void *slowest = mmap(NULL, slowest_size(s), PROT_READ | PROT_WRITE, MAP_SHARED,
 			     bpf_map__fd(s->bpf->maps.slowest_faults), 0);
@@ -240,6 +247,7 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	if (!s->bpf)
 		return -errno;
 	config->ends_by_mm = s->ends == ENDS_BY_FENTRY || s->ends == ENDS_BY_KPROBE;
+	config->ends_by_perf = s->ends == ENDS_BY_PERF;
 	config->has_btf = s->btf;
 	s->find_vma = s->btf &&
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
@@ -256,6 +264,9 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 			wanted = s->ends == ENDS_BY_FENTRY;
 		else if (program == p->mm_kprobe || program == p->mm_kretprobe)
 			wanted = s->ends == ENDS_BY_KPROBE;
+		else if (program == p->perf_minor || program == p->perf_major ||
+			 program == p->perf_plug)
+			wanted = s->ends == ENDS_BY_PERF;
 		else
 			wanted = true;
 		bpf_program__set_autoload(program, wanted);
@@ -263,6 +274,10 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	if (config->record)
 		bpf_map__set_max_entries(s->bpf->maps.events, 1 << 24);
 	bpf_map__set_autocreate(s->bpf->maps.cgroups, config->cgroup > 0);
+	if (!config->ends_by_mm)
+		bpf_map__set_max_entries(s->bpf->maps.calls, 1);
+	if (!config->ends_by_perf)
+		bpf_map__set_max_entries(s->bpf->maps.perf_tasks, 1);
 	bpf_map__set_max_entries(s->bpf->maps.faults_0, keys);
 	bpf_map__set_max_entries(s->bpf->maps.faults_1, keys);
 	bpf_map__set_max_entries(s->bpf->maps.counts, s->cpus);
@@ -365,6 +380,7 @@ void sources_detach(struct sources *s)
 {
 	while (s->links)
 		bpf_link__destroy(s->link[--s->links]);
+	perf_close(s);
 }
 
 /**
@@ -393,19 +409,23 @@ void sources_print(const struct sources *s)
 	static const char * const names[] = {
 		"pagefault:pagefault_exit, _noregs", "pagefault:pagefault_exit, _noregs (records)",
 		"fentry, fexit of handle_mm_fault()", "kprobe, kretprobe of handle_mm_fault()",
+		"software events of perf",
 	};
 	const char *ends = knows_ends(s) ? names[s->ends] : "-";
 	const char *begins = s->begins ? "exceptions:page_fault_*" : ends;
 	const char *events = "a kernel with the events trap and pagefault";
 	const char *mm = "one with BPF trampolines or kprobes, or those events";
+	bool by_perf = s->ends == ENDS_BY_PERF;
+	const char *noregs = !by_perf ? ends : s->btf ? "counters of the task" : "-";
+	const char *kinds = !knows_kinds(s) ? "-" : by_perf ? "bpf_find_vma()" : ends;
 	const struct {
 		const char *fact, *source, *who;
 	} rows[] = {
 		{ "page faults of user and kernel mode", begins, mm },
 		{ "how they end: minor, major...", ends, mm },
-		{ "how long they take", ends, mm },
-		{ "faults without registers (get_user_pages)", ends, mm },
-		{ "kind of memory", knows_kinds(s) ? ends : "-", mm },
+		{ "how long they take", knows_durations(s) ? ends : "-", mm },
+		{ "faults without registers (get_user_pages)", noregs, mm },
+		{ "kind of memory", kinds, mm },
 		{ "copies, swap-ins; fixups, stale TLB entries",
 		  knows_copies(s) ? ends : "-", events },
 		{ "mapping and offset of a slow fault",

@@ -11,11 +11,13 @@ enum ends {
 	ENDS_BY_RECORD,		/* the same, by its record */
 	ENDS_BY_FENTRY,		/* fentry and fexit of handle_mm_fault() */
 	ENDS_BY_KPROBE,		/* kprobe and kretprobe of it */
+	ENDS_BY_PERF,		/* the software events of perf: see perf.bpf.h */
 	ENDS_UNKNOWN,
 };
 
 extern const char * const source_names[];
 
+struct perf_cpu;
 struct trapstat_bpf;
 struct bpf_link;
 
@@ -28,7 +30,8 @@ struct sources {
 	struct bpf_link *link[24];
 	int links, map;		/* map: which of the two maps of faults is in use */
 	int cpus;			/* those that are possible */
-	const struct cpu_counts *count;	/* [cpus] */
+	struct cpu_counts *count;	/* [cpus] */
+	struct perf_cpu *perf;		/* [cpus], or NULL */
 	struct slowest *slowest;	/* [cpus][2] */
 };
 
@@ -50,10 +53,16 @@ static inline bool is_of_some_tasks(const struct sources *s)
 	return s->config->pid || s->config->cgroup || s->config->comm[0] || s->config->follow;
 }
 
-/* Whether the outcome, the kind of memory and the duration of a fault are known */
+/* Whether the outcome of a fault is known */
 static inline bool knows_ends(const struct sources *s)
 {
 	return s->ends != ENDS_UNKNOWN;
+}
+
+/* Whether a begin and an end make a duration */
+static inline bool knows_durations(const struct sources *s)
+{
+	return knows_ends(s) && (s->ends != ENDS_BY_PERF || s->begins);
 }
 
 /* Whether copies and swap-ins are */
@@ -64,7 +73,8 @@ static inline bool knows_copies(const struct sources *s)
 
 static inline bool knows_kinds(const struct sources *s)
 {
-	return knows_ends(s) && (s->ends != ENDS_BY_KPROBE || s->btf);
+	return s->ends < ENDS_BY_KPROBE || (s->ends == ENDS_BY_KPROBE && s->btf) ||
+		(s->ends == ENDS_BY_PERF && s->find_vma);
 }
 
 struct btf;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <asm/errno.h>
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <linux/ptrace.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -14,10 +15,8 @@
 #include "kernel.h"
 #include "trapstat.h"
 #include "counts.bpf.h"
+#include "perf.bpf.h"
 #include "rows.h"
-
-#define TMPFS_MAGIC		0x01021994
-#define HUGETLBFS_MAGIC		0x958458f6
 
 /* include/linux/mm_types.h: enum fault_flag and enum vm_fault_reason */
 #define FAULT_TRIED		0x20
@@ -162,6 +161,8 @@ static __always_inline int fault_begun(struct bpf_raw_tracepoint_args *ctx, __u3
 
 	if (is_wanted()) {
 		count_trap(ROW_PF, mode, 1, 0);
+		if (config.ends_by_perf)
+			return perf_begins(f.address, regs, mode);
 		count_begin(&f);
 		if (config.record && !config.ends_by_mm) {
 			read_kernel(&f.ip, sizeof(f.ip), &regs->rip);
@@ -277,16 +278,6 @@ int noregs_record(void *ctx)
 }
 
 /* Page faults, by handle_mm_fault() */
-
-static __always_inline __u32 kind_of(const void *ops, const struct file *file, __u64 magic)
-{
-	if (!ops)
-		return FLAG_ANON;
-	if (!file)
-		return 0;
-	return magic == TMPFS_MAGIC ? FLAG_SHMEM :
-	       magic == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
-}
 
 static __always_inline void call_file(struct call *call, struct vm_area_struct *vma)
 {
@@ -475,6 +466,7 @@ int process_free(struct bpf_raw_tracepoint_args *ctx)
 	__u64 task = ctx->args[0];
 
 	bpf_map_delete_elem(&calls, &task);
+	bpf_map_delete_elem(&perf_tasks, &task);
 	bpf_map_delete_elem(&followed, &task);
 	return 0;
 }
@@ -483,8 +475,13 @@ SEC("raw_tp/sched_process_exit")
 int process_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = bpf_get_current_task();
-	struct call *call = bpf_map_lookup_elem(&calls, &task);
+	struct call *call;
 
+	if (config.ends_by_perf) {
+		perf_exits(task);
+		return 0;
+	}
+	call = bpf_map_lookup_elem(&calls, &task);
 	if (call && call->retried && !call->start) {
 		call_ended(call, OUTCOME_INTERRUPTED);
 		call->retried = 0;

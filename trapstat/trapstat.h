@@ -94,6 +94,9 @@ struct trap_sum {
 struct cpu_counts {
 	struct trap_sum trap[ROWS][2];
 	unsigned long long signal[SIGNALS * SIGNAL_CODES], lost[LOST_CALLS], failed[FAILURES];
+	unsigned long long perf_ends;	/* calls of the programs of perf.bpf.h */
+	/* Steps of this CPU on its way off and on; so many and one when perf.c opened its events */
+	unsigned int perf_plugged, perf_opened;
 };
 
 struct fault_key {
@@ -175,6 +178,7 @@ struct config {
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned long long ns_dev, ns_ino;	/* of our PID namespace; 0: the first one */
 	unsigned char has_btf, find_vma;
+	unsigned char ends_by_perf;	/* perf.bpf.h has them */
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
 	char comm[COMM_SIZE];		/* "": all */
 };
