@@ -134,6 +134,7 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
 	if (s->config->outcome == WANT_ANY)
 		print_traps(out, c, s, false, false);
 	print_signals(out, c, s);
+	print_missing(out, s);
 	for (size_t i = 0; i < c->faults; i++) {
 		minor += c->fault[i].key.outcome == OUTCOME_MINOR ? c->fault[i].sum.count : 0;
 		major += c->fault[i].key.outcome == OUTCOME_MAJOR ? c->fault[i].sum.count : 0;
@@ -145,9 +146,9 @@ static void summarize(FILE *out, struct counts *c, const struct sources *s,
 		fprintf(out, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
-	print_lost(out, c, o->verbose);
 	if (s->ends == ENDS_BY_PERF && !s->btf)
 		fputs("not counted: faults of get_user_pages(), which getrusage has\n", out);
+	print_lost(out, c, o->verbose);
 }
 
 /**

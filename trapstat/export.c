@@ -87,7 +87,9 @@ static void print_type(FILE *out, const char *name, const char *type, const char
 
 static void print_trap_counts(FILE *out, const struct sources *s)
 {
-	print_type(out, "traps", "counter", "Traps of the CPU, by vector");
+	print_type(out, "traps", "counter", s->traps_by_signal ?
+		   "Traps of the CPU: page faults, and others that sent a signal" :
+		   "Traps of the CPU, by vector");
 	for (int row = 0; row < ROWS; row++)
 		for (int mode = 0; mode < 2; mode++)
 			if (all.trap[row][mode].count)

@@ -92,7 +92,8 @@ static void json_add(FILE *out, const struct shown *shown)
 						       "address", hex(e->address), "place",
 						       shown->place));
 	else if (e->row == ROW_SIGNAL)
-		json_object_set_new(args, "si_code", json_integer(e->si_code));
+		json_object_update_new(args, json_pack("{s:i, s:o}", "si_code", e->si_code,
+						       "address", hex(e->address)));
 	else
 		json_object_set_new(args, "error_code", hex(e->address));
 	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "name", name, "cat", category(e), "pid",

@@ -71,10 +71,15 @@ struct vm_area_struct {
 	struct file *vm_file;
 } OF_KERNEL;
 
+struct thread_struct {
+	unsigned long cr2, trap_nr, error_code;
+} OF_KERNEL;
+
 struct task_struct {
 	int pid;
 	struct mm_struct *mm;
 	unsigned long min_flt, maj_flt;
+	struct thread_struct thread;
 } OF_KERNEL;
 
 #endif

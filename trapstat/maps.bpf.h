@@ -7,6 +7,7 @@ const __volatile__ struct config config;	/* set before the programs are loaded *
 unsigned int generation;		/* which of slowest_faults is in use */
 unsigned int nothing;			/* 0 */
 unsigned int spawner;			/* the thread of trapstat that forks the command, or 0 */
+bool traps_by_signal;			/* no event has traps other than page faults */
 bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
 
 struct fault {

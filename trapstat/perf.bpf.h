@@ -89,7 +89,7 @@ static __always_inline int perf_begins(__u64 address, const struct pt_regs *regs
 	perf_fails(t, mode);
 	begin = &t->begin[mode & 1];
 	begin->address = address;
-	bpf_probe_read_kernel(&begin->ip, sizeof(begin->ip), &regs->rip);
+	read_kernel(&begin->ip, sizeof(begin->ip), &regs->rip);
 	/* At the end, bpf_find_vma() may run but once */
 	if (mode == MODE_USER && config.record)
 		find_place(&t->code, begin->ip);

@@ -193,6 +193,16 @@ void print_lost(FILE *out, const struct counts *c, bool is_verbose)
 }
 
 /**
+ * is_redrawn - Whether an interval takes the place of the last one, in a terminal
+ */
+bool is_redrawn(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
+}
+
+/**
  * screen_show - Print a text; in a terminal, in place of the last one
  * @text:	the text
  *
@@ -202,11 +212,11 @@ void print_lost(FILE *out, const struct counts *c, bool is_verbose)
  */
 int screen_show(const char *text)
 {
-	const char *term = getenv("TERM"), *line = text;
+	const char *line = text;
 	struct winsize size;
 	int row = 1, n;
 
-	if (!isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb")) {
+	if (!is_redrawn()) {
 		fputs(text, stdout);
 		goto out;
 	}

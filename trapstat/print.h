@@ -20,6 +20,7 @@ void print_slowest(FILE *out, const struct counts *c, const struct sources *s, i
 unsigned long long lost_of(const struct counts *c);
 unsigned long long skipped_of(const struct counts *c);
 void print_lost(FILE *out, const struct counts *c, bool is_verbose);
+bool is_redrawn(void);
 int screen_show(const char *text);
 
 #endif

@@ -55,4 +55,53 @@ row_of_trap(unsigned int vector, unsigned int mode, unsigned long long error_cod
 	return vector;
 }
 
+enum { LAST_VECTOR = 32, NO_VECTOR = 255 };
+
+/**
+ * vector_of_signal - The trap of user mode that a signal is of
+ * @last:	the vector that the task has noted
+ * @number:	of the signal
+ * @si_code:	its code; 0 for SI_KERNEL
+ *
+ * A few signals leave the vector of an older trap where it was.
+ *
+ * Return: the vector, or NO_VECTOR
+ */
+static inline unsigned int
+vector_of_signal(unsigned long long last, unsigned int number, unsigned int si_code)
+{
+	static const struct {
+		unsigned char number;
+		unsigned short codes;	/* a bit for each */
+	} sent[LAST_VECTOR + 1] = {
+		[0] = { 8, 1 << 1 },				/* SIGFPE, FPE_INTDIV */
+		[1] = { 5, 1 << 1 | 1 << 2 | 1 << 4 },		/* SIGTRAP, TRAP_BRKPT... */
+		[3] = { 5, 1 << 0 },
+		[4] = { 11, 1 << 0 },				/* SIGSEGV */
+		[5] = { 11, 1 << 0 },
+		[6] = { 4, 1 << 2 },				/* SIGILL, ILL_ILLOPN */
+		[9] = { 8, 1 << 0 },
+		[10] = { 11, 1 << 0 },
+		[11] = { 7, 1 << 0 },				/* SIGBUS */
+		[12] = { 7, 1 << 0 },
+		[13] = { 11, 1 << 0 },
+		[ROW_PF] = { 11, 1 << 1 | 1 << 2 | 1 << 4 },	/* SEGV_MAPERR... */
+		[16] = { 8, 0xf8 },				/* FPE_FLTDIV... */
+		[17] = { 7, 1 << 1 },				/* BUS_ADRALN */
+		[19] = { 8, 0xf8 },
+		[21] = { 11, 1 << 10 },				/* SEGV_CPERR */
+		[32] = { 4, 1 << 8 },				/* ILL_BADSTK */
+	};
+
+	/* SIGILL, ILL_ILLOPC: #NM of AMX without permission, which is not noted */
+	if (number == 4 && si_code == 1)
+		return 7;
+	if (last > LAST_VECTOR || si_code >= SIGNAL_CODES)
+		return NO_VECTOR;
+	/* SIGBUS, BUS_ADRERR */
+	if (last == ROW_PF && number == 7 && si_code == 2)
+		return last;
+	return sent[last].number == number && sent[last].codes >> si_code & 1 ? last : NO_VECTOR;
+}
+
 #endif

@@ -186,6 +186,8 @@ static bool attach_all(struct sources *s, const struct config *config)
 	if (!config->traps)
 		return true;
 	s->signals = attach(s, p->signal_generate);
+	s->traps_by_signal = s->signals && !s->traps && s->bpf->rodata->config.has_regs;
+	s->bpf->bss->traps_by_signal = s->traps_by_signal;
 	s->nmi = attach(s, p->nmi_handler);
 	s->mce = attach(s, p->mce_record);
 	return true;
@@ -252,6 +254,9 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	s->find_vma = s->btf &&
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
 	config->find_vma = s->find_vma;
+	config->has_regs = s->btf &&
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_FUNC_task_pt_regs,
+					NULL) == 1;
 	s->bpf->rodata->config = *config;
 	bpf_object__for_each_program(program, s->bpf->obj) {
 		typeof(s->bpf->progs) *p = &s->bpf->progs;
@@ -415,6 +420,8 @@ void sources_print(const struct sources *s)
 	const char *begins = s->begins ? "exceptions:page_fault_*" : ends;
 	const char *events = "a kernel with the events trap and pagefault";
 	const char *mm = "one with BPF trampolines or kprobes, or those events";
+	const char *traps = s->traps ? "trap:trap_entry" : s->traps_by_signal ?
+			    "signal:signal_generate, with a signal" : "-";
 	bool by_perf = s->ends == ENDS_BY_PERF;
 	const char *noregs = !by_perf ? ends : s->btf ? "counters of the task" : "-";
 	const char *kinds = !knows_kinds(s) ? "-" : by_perf ? "bpf_find_vma()" : ends;
@@ -430,7 +437,7 @@ void sources_print(const struct sources *s)
 		  knows_copies(s) ? ends : "-", events },
 		{ "mapping and offset of a slow fault",
 		  !knows_ends(s) ? "-" : s->find_vma ? "bpf_find_vma()" : "/proc/PID/maps", mm },
-		{ "other traps, by vector", s->traps ? "trap:trap_entry" : "-", events },
+		{ "other traps, by vector", traps, events },
 		{ "time in them", s->times ? "trap:trap_exit" : "-", events },
 		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "any" },
 		{ "handlers of NMIs", s->nmi ? "nmi:nmi_handler" : "-", "any" },

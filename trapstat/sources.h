@@ -27,6 +27,7 @@ struct sources {
 	enum ends ends;
 	bool btf, find_vma;
 	bool traps, times, begins, signals, nmi, mce, follow;
+	bool traps_by_signal;		/* no more of them than have a signal */
 	struct bpf_link *link[24];
 	int links, map;		/* map: which of the two maps of faults is in use */
 	int cpus;			/* those that are possible */

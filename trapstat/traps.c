@@ -30,7 +30,7 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 	double all = c->seconds * (rates ? sysconf(_SC_NPROCESSORS_ONLN) : 1) * 1e7;
 	unsigned int vector = s->config->vector, mode = s->config->mode;
 	struct trap_sum user, kernel, cpu;
-	bool known, has_user;
+	bool known, by_signal, has_user;
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
 
 	/* A machine may have far fewer CPUs than are possible */
@@ -50,7 +50,8 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 		known = row != ROW_PF || s->begins || knows_ends(s);
 		has_user = known && row != ROW_NMI && row != ROW_MCE;
 		print_rate(out, has_user && mode != MODE_KERNEL, user.count, seconds);
-		print_rate(out, known && mode != MODE_USER, kernel.count, seconds);
+		by_signal = s->traps_by_signal && row != ROW_PF && row != ROW_NMI && row != ROW_MCE;
+		print_rate(out, known && !by_signal && mode != MODE_USER, kernel.count, seconds);
 		if (knows_time(s, row))
 			fprintf(out, " %7.2f%%", (user.ns + kernel.ns) / all);
 		else
@@ -60,18 +61,34 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
 			cpu.count += counts_trap(c, row, MODE_KERNEL, i).count;
 			print_rate(out, known, cpu.count, seconds);
 		}
-		fputc('\n', out);
+		fputs(by_signal ? "  with a signal\n" : "\n", out);
 	}
-	if (!s->traps && vector != ROW_PF)
-		fprintf(out, "%-11s %10s %10s %8s\n", "others", "-", "-", "-");
+}
+
+/**
+ * print_missing - The traps that no source has, in a line
+ * @out:	where to
+ * @s:		the sources
+ */
+void print_missing(FILE *out, const struct sources *s)
+{
+	if (!s->traps && s->config->vector != ROW_PF && s->config->outcome == WANT_ANY)
+		fprintf(out, "other traps: not known%s, see trapstat --capabilities\n",
+			s->traps_by_signal ? " without a signal" : "");
 }
 
 static int print_interval(FILE *out, struct counts *c, const struct sources *s,
 			  const struct options *o)
 {
+	static bool is_said;
+
 	print_lost(out, c, o->verbose);
 	print_traps(out, c, s, true, o->per_cpu);
 	print_signals(out, c, s);
+	/* Once, as a terminal that is redrawn has it */
+	if (!is_said || is_redrawn())
+		print_missing(out, s);
+	is_said = true;
 	fputc('\n', out);
 	return 0;
 }

@@ -119,6 +119,33 @@ int mce_record(struct bpf_raw_tracepoint_args *ctx)
 
 static const int signal_numbers[SIGNALS] = SIGNAL_NUMBERS;
 
+/* Registers of user mode, if the signal is of a trap. A system call leaves its number there. */
+static __always_inline const struct pt_regs *regs_of_trap(__u64 receiver)
+{
+	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	long orig_ax = 0;
+
+	read_kernel(&orig_ax, sizeof(orig_ax), &regs->orig_rax);
+	return receiver == bpf_get_current_task() && orig_ax == -1 ? regs : NULL;
+}
+
+/* The trap, by what the kernel notes in the task before it sends the signal */
+static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *regs,
+				      __u32 number, __u32 si_code)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 error_code = task->thread.error_code;
+	__u32 vector = vector_of_signal(task->thread.trap_nr, number, si_code);
+
+	if (vector == NO_VECTOR)
+		return false;
+	read_kernel(&trap->ip, sizeof(trap->ip), &regs->rip);
+	trap->mode = MODE_USER;
+	trap->row = row_of(regs, vector, MODE_USER, error_code);
+	trap->address = vector == ROW_PF ? task->thread.cr2 : error_code;
+	return true;
+}
+
 /* The beginning of a siginfo: si_signo, si_errno, si_code */
 SEC("raw_tp/signal_generate")
 int signal_generate(struct bpf_raw_tracepoint_args *ctx)
@@ -126,6 +153,8 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	struct cpu_counts *here = counts_here();
 	__u32 key, number = ctx->args[0];
 	struct fault event = { .row = ROW_SIGNAL, .mode = MODE_NONE, .signal = number };
+	const struct pt_regs *regs = NULL;
+	struct fault trap = {};
 	int info[3] = {};
 
 	for (key = 0; key < SIGNALS; key++)
@@ -142,10 +171,26 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 		info[2] = 128;
 	if (info[2] <= 0)
 		return 0;
+	if (config.has_regs) {
+		regs = regs_of_trap(ctx->args[2]);
+		if (!regs)
+			return 0;
+	}
 	event.si_code = info[2] < SIGNAL_CODES ? info[2] : 0;
 	key = key * SIGNAL_CODES + event.si_code;
 	if (here && key < SIGNALS * SIGNAL_CODES)
 		__sync_fetch_and_add(&here->signal[key], 1);
+	if (config.has_regs && traps_by_signal && find_trap(&trap, regs, number, event.si_code)) {
+		if (trap.row == ROW_PF) {
+			event.address = trap.address;
+			event.ip = trap.ip;
+			event.mode = MODE_USER;
+		} else {
+			count_trap(trap.row, MODE_USER, 1, 0);
+			if (config.record && is_wanted_trap(trap.row, MODE_USER))
+				send_event(&trap);
+		}
+	}
 	if (config.record && config.vector == WANT_ANY && config.outcome == WANT_ANY &&
 	    config.mode == WANT_ANY)
 		send_event(&event);

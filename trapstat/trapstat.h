@@ -4,7 +4,7 @@
  *
  *   events and functions of the kernel
  *     |  sources.c picks those that this kernel has, names.c knows the numbers of their enums
- *   trapstat.bpf.c, a program for each source
+ *   trapstat.bpf.c and perf.bpf.h, a program for each source
  *     |  filter.bpf.h: is it wanted?
  *     |  counts.bpf.h adds it up          --->             |  events.bpf.h, place.bpf.h
  *   maps.bpf.h: counts, faults_0/1, slowest_faults       ring buffer "events"
@@ -178,6 +178,7 @@ struct config {
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned long long ns_dev, ns_ino;	/* of our PID namespace; 0: the first one */
 	unsigned char has_btf, find_vma;
+	unsigned char has_regs;		/* a task's registers and its last trap can be read */
 	unsigned char ends_by_perf;	/* perf.bpf.h has them */
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
 	char comm[COMM_SIZE];		/* "": all */

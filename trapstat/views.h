@@ -35,6 +35,7 @@ void command_wait(int *status, struct rusage *usage);
 
 void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
 		 bool per_cpu);
+void print_missing(FILE *out, const struct sources *s);
 int read_interval(struct counts *c, struct sources *s, const struct options *o);
 bool has_gone(const struct options *o);
 bool next_interval(const struct options *o, long *n);

@@ -142,7 +142,7 @@ sources_named() {
 		says 'pagefault:pagefault_exit' && says 'trap:trap_entry'
 	else
 		says 'fentry, fexit of handle_mm_fault()' && says 'exceptions:page_fault_*' &&
-		[ "$(awk '$1 " " $2 == "other traps," && $5 == "-"' "$file" | wc -l)" = 1 ]
+		says 'signal:signal_generate, with a signal'
 	fi && says 'signal:signal_generate'
 }
 summary_right() {
@@ -150,11 +150,13 @@ summary_right() {
 	faults 700 720 'MINOR kernel anon' && faults 900 920 'MINOR noregs anon' &&
 	faults 400 450 'MINOR user file' && faults 500 540 'MINOR user shmem' &&
 	says 'SIGILL (si_code 2) 90, SIGFPE (si_code 1) 80, SIGSEGV (si_code 1) 70' || return 1
+	traps '#DE' 80 && traps '#UD' 90 || return 1
 	if is_ours; then
-		faults 70 70 'SIGNAL user -' && traps '#DE' 80 && traps '#UD' 90 &&
+		faults 70 70 'SIGNAL user -' && ! says 'other traps' &&
 		[ "$(awk '$1 " " $2 == "MINOR user" && $3 == "anon,cow" && $4 >= 600' "$file" | wc -l)" = 1 ]
 	else
-		faults 70 70 'ELSEWHERE user -' && traps others -
+		faults 70 70 'ELSEWHERE user -' && says 'other traps: not known without a signal' &&
+		[ "$(grep -c '  with a signal$' "$file")" = 2 ]
 	fi
 }
 # All are those of getrusage(), and the rows of faults sum up to the row of the trap
@@ -283,8 +285,9 @@ java_right() {
 gdb_right() { exits gdb 0 && cat "$file" && says 'SIGTRAP (si_code 2) 500'; }
 names_right() {
 	exits special 0 && says 'SIGSEGV 30' && exits vectors 0 && exits umip 0 || return 1
+	file=$job/special && traps '#GP' 30 && file=$job/vectors && traps '#GP' 30 || return 1
 	is_ours || return 0
-	file=$job/special && traps '#GP' 30 && traps UMIP 40 && file=$job/vectors && traps '#GP' 30 &&
+	file=$job/special && traps UMIP 40 && file=$job/vectors && traps '#GP' 30 &&
 	traps UMIP 40 && ! grep '#UD' "$file" && file=$job/umip && traps UMIP 40 && ! grep '#GP' "$file"
 }
 # The mappings are read before they are gone, and nobody notices
@@ -320,11 +323,11 @@ records_right() {
 	exits evil 0 && [ "$(grep -o '</script>' "$job/evil.html" | wc -l)" = 2 ] && files traps "$job/evil.html" &&
 	ends begin 0 && files nested "$job/many.json" && nested_right && of_record many.json 30000 30100 '#PF MINOR user anon.*' || return 1
 	for file in all.json all.csv; do
+		of_record "$file" 9 9 '#UD .*' && of_record "$file" 8 8 '#DE .*' &&
 		of_record "$file" 300 320 '#PF MINOR user anon.*' &&
 		of_record "$file" 90 92 '#PF MINOR noregs anon.*' &&
 		of_record "$file" 50 80 '#PF MINOR user shmem.*' || return 1
 		if is_ours; then
-			of_record "$file" 9 9 '#UD .*' && of_record "$file" 8 8 '#DE .*' &&
 			of_record "$file" 7 7 '#PF SIGNAL user.*' && of_record "$file" 40 48 '#PF MINOR user file,cow.*' || return 1
 		else
 			of_record "$file" 300 301 '#PF MINOR user anon \[anon\] step_anon' &&
@@ -398,6 +401,13 @@ other_sources_right() {
 	exits kprobe 0 && cat "$file" && { [ "$kernel" != linux-image-amd64 ] || says 'skipped kprobes not known'; } && faults 1000 1100 "$kind" && faults 50 50 'ELSEWHERE user -' && held 5 &&
 	exits none 0 && cat "$file" && faults 1050 1150 '- user -' && says 'counted: - minor, - major;' &&
 	says 'SIGSEGV (si_code 1) 50'
+}
+# Other senders of these signals do not count, and what is missing is said once
+senders_right() {
+	exits senders 0 && cat "$file" && traps '#DE' 80 && traps '#BP' 40 && traps '#UD' 90 && traps '#GP' 30 || return 1
+	! has_btf || says 'signals: SIGILL (si_code 2) 90, SIGTRAP 40, SIGFPE (si_code 1) 80, SIGSEGV 30' || return 1
+	exits once 0 && [ "$(grep -c '^TRAP' "$file")" = 5 ] || return 1
+	if is_ours; then ! says 'other traps'; else [ "$(grep -c 'other traps' "$file")" = 1 ]; fi
 }
 signals_right() {
 	exits INT 0 && exits TERM 0 && exits name 0 && says 'a?[31mb' && ! grep "$(printf '\033')" "$file"
@@ -529,6 +539,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check_with javac "$kernel: each division by zero and null reference of a JVM" java_right
 	check_with gdb "$kernel: each single step of gdb" gdb_right
 	check "$kernel: UMIP has a row of its own" names_right
+	check "$kernel: other senders of signals do not count" senders_right
 	check "$kernel: a command that ends soon, and one that is stopped" ends_right
 	check "$kernel: a command finds nothing changed" ends same 0
 	check "$kernel: control groups" groups_right

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests trapstat/rows.h: the traps that no emulated CPU raises have a row of their own */
+/*
+ * Tests trapstat/rows.h: the traps that no emulated CPU raises have a row of their own, and
+ * signals have the vector of their trap
+ */
+#define _GNU_SOURCE
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include "../../trapstat/rows.h"
@@ -24,8 +29,39 @@ static void check(const char *what, unsigned int want, unsigned int vector, unsi
 #define is(what, row, vector, mode, error_code, flags, bytes) \
 	check(what, row, vector, mode, error_code, flags, bytes, sizeof(bytes) - 1)
 
+static void sent(const char *what, unsigned int want, unsigned int last, unsigned int number,
+		 unsigned int si_code)
+{
+	unsigned int vector = vector_of_signal(last, number, si_code);
+
+	if (vector != want) {
+		printf("%s: vector %u, not %u\n", what, vector, want);
+		failed = 1;
+	}
+}
+
 int main(void)
 {
+	sent("a division", 0, 0, SIGFPE, FPE_INTDIV);
+	sent("x87", 16, 16, SIGFPE, FPE_FLTDIV);
+	sent("SSE", 19, 19, SIGFPE, FPE_FLTINV);
+	sent("a step", 1, 1, SIGTRAP, TRAP_TRACE);
+	sent("int3", 3, 3, SIGTRAP, 0);
+	sent("ud2", 6, 6, SIGILL, ILL_ILLOPN);
+	sent("into", 4, 4, SIGSEGV, 0);
+	sent("hlt", 13, 13, SIGSEGV, 0);
+	sent("a stack segment", 12, 12, SIGBUS, 0);
+	sent("alignment", 17, 17, SIGBUS, BUS_ADRALN);
+	sent("nothing mapped", 14, 14, SIGSEGV, SEGV_MAPERR);
+	sent("behind the end of a file", 14, 14, SIGBUS, BUS_ADRERR);
+	sent("a shadow stack", 21, 21, SIGSEGV, 10);
+	sent("AMX", 7, 6, SIGILL, ILL_ILLOPC);
+	sent("an event of perf, after a step", NO_VECTOR, 1, SIGTRAP, 6);
+	sent("a stack without room for a frame, after a page fault", NO_VECTOR, 14, SIGSEGV, 0);
+	sent("bad memory, after alignment", NO_VECTOR, 17, SIGBUS, BUS_MCEERR_AR);
+	sent("SIGFPE of POLL_HUP, after a division", NO_VECTOR, 0, SIGFPE, 6);
+	sent("a large code", NO_VECTOR, 0, SIGFPE, 16);
+	sent("a vector that there is none of", NO_VECTOR, 33, SIGFPE, FPE_INTDIV);
 	is("a bus lock", ROW_BUS_LOCK, 1, MODE_USER, 0x800, 0, "");
 	is("a bus lock and a step", ROW_BUS_LOCK, 1, MODE_USER, 0x4800, 0, "");
 	is("a step", 1, 1, MODE_USER, 0x4000, 0, "");

@@ -19,8 +19,10 @@
  * single	single steps
  * divide	SIGFPE of a division by zero
  * ud		SIGILL of ud2
+ * bp		SIGTRAP of int3
  * hlt		SIGSEGV of hlt, by #GP
  * umip		sidt to new memory, which the kernel emulates
+ * senders	the signals of such traps, by who else may send them: in all ways, N each
  * exec		first writes, by a thread that becomes this program anew
  * processes	that many, one after the other, each with a first write
  * held		first reads, each held by a userfaultfd for 20 ms
@@ -203,6 +205,11 @@ static void ud(void)
 	asm volatile("ud2");
 }
 
+static void bp(void)
+{
+	asm volatile("int3");
+}
+
 static void hlt(void)
 {
 	asm volatile("hlt");
@@ -358,9 +365,48 @@ static void step_ud(long n)
 	raise_each(n, SIGILL, ud);
 }
 
+static void step_bp(long n)
+{
+	raise_each(n, SIGTRAP, bp);
+}
+
 static void step_hlt(long n)
 {
 	raise_each(n, SIGSEGV, hlt);
+}
+
+static void do_nothing(int number)
+{
+	(void)number;
+}
+
+/* The same codes as those of traps: a process may forge them for itself, and POLL_IN is 1 */
+static void step_senders(long n)
+{
+	static const int codes[][2] = {
+		{ SIGFPE, FPE_INTDIV }, { SIGILL, ILL_ILLOPN }, { SIGTRAP, TRAP_TRACE },
+		{ SIGBUS, BUS_ADRALN }, { SIGSEGV, SI_KERNEL }, { SIGSEGV, SEGV_MAPERR },
+	};
+	int fd[2];
+
+	if (pipe(fd) || fcntl(fd[0], F_SETFL, O_ASYNC) || fcntl(fd[0], F_SETOWN, getpid()) ||
+	    fcntl(fd[0], F_SETSIG, SIGFPE))
+		die("pipe");
+	for (unsigned int i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		siginfo_t info = { .si_signo = codes[i][0], .si_code = codes[i][1] };
+
+		signal(codes[i][0], do_nothing);
+		for (long j = 0; j < n; j++) {
+			kill(getpid(), codes[i][0]);
+			raise(codes[i][0]);
+			sigqueue(getpid(), codes[i][0], (union sigval){ 0 });
+			if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), codes[i][0], &info))
+				die("rt_tgsigqueueinfo");
+		}
+	}
+	for (long j = 0; j < n; j++)
+		if (write(fd[1], "x", 1) != 1)
+			die("write");
 }
 
 static void *hold(void *fd)
@@ -439,8 +485,9 @@ int main(int argc, char **argv)
 		{ "populate", step_populate }, { "nested", step_nested }, { "bus", step_bus },
 		{ "single", step_single },
 		{ "threads", step_threads }, { "segv", step_segv }, { "divide", step_divide },
-		{ "ud", step_ud }, { "hlt", step_hlt }, { "umip", step_umip },
-		{ "exec", step_exec }, { "processes", step_processes }, { "held", step_held },
+		{ "ud", step_ud }, { "bp", step_bp }, { "hlt", step_hlt }, { "umip", step_umip },
+		{ "senders", step_senders }, { "exec", step_exec },
+		{ "processes", step_processes }, { "held", step_held },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
