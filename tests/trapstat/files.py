@@ -5,6 +5,8 @@ mapping and function. RECORD is of "trapstat record", with .json or .csv.
 files.py traps FILE: count and name of each trap in a record, or in its page.
 files.py nested RECORD.json: fails if slices of a thread overlap without one being within the
 other; prints how many are within another.
+files.py pairs RECORD.csv RECORD.csv: fails if a fault of user or kernel mode is in one of them only,
+or has another outcome, kind of memory or duration there.
 files.py begin RECORD.json: fails if its times do not begin at 0, or its begin is none of today's.
 files.py metrics FILE: the samples of an OpenMetrics text, or of one of Prometheus (.prom), which
 has to be well-formed.
@@ -89,6 +91,26 @@ def check_nested(path):
             within += bool(ends)
             ends.append(begin - minus)
     print(within, 'within another')
+
+
+def check_pairs(paths):
+    """Two sources have seen the same faults."""
+    faults = [collections.defaultdict(list) for _ in paths]
+    for found, path in zip(faults, paths):
+        for e in events(path):
+            if e['outcome'] in ('MINOR', 'MAJOR') and e['mode'] != 'noregs':
+                found[e['tid'], e['address'], e['ip'], e['mode'], e['outcome']].append(e)
+    one, other = faults
+    single = [key for key in set(one) | set(other) if len(one[key]) != len(other[key])]
+    both = [pair for key in one for pair in zip(one[key], other[key])]
+    kinds = [pair for pair in both if '-' not in (pair[0]['memory'], pair[1]['memory'])
+             and pair[0]['memory'].split(',')[0] != pair[1]['memory'].split(',')[0]]
+    ratios = sorted(int(b['duration_ns']) / int(a['duration_ns']) for a, b in both) or [0]
+    ratio = ratios[len(ratios) // 2]
+    print('%d in both, %d in one alone, %d of another kind, ratio %.3f, from %.3f to %.3f'
+          % (len(both), len(single), len(kinds), ratio, ratios[0], ratios[-1]))
+    if len(both) < 1000 or single or kinds or not 0.5 < ratio < 1.5:
+        sys.exit('they differ: %s' % single[:5])
 
 
 def check_begin(path):
@@ -211,6 +233,8 @@ if __name__ == '__main__':
     what, *words = sys.argv[1:]
     if what == 'terminal':
         run_in_terminal(int(words[0]), words[1:])
+    elif what == 'pairs':
+        check_pairs(words)
     else:
         {'events': print_events, 'traps': print_traps, 'nested': check_nested,
          'begin': check_begin,

@@ -29,14 +29,20 @@
  * name	0	take a name with control characters
  * evil	0	take one that would end a script in HTML
  * sleep	milliseconds
+ *
+ * workload without_perf COMMAND...: run that where a filter forbids perf_event_open()
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -457,6 +463,24 @@ static void step_sleep(long n)
 	usleep(n * 1000);
 }
 
+static int run_without_perf(char **command)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 4, .filter = filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		die("seccomp");
+	execvp(command[0], command);
+	die(command[0]);
+	return 1;
+}
+
 /* The page faults of this process and of its children, into the file that WORKLOAD_USAGE names */
 static void note_usage(void)
 {
@@ -492,6 +516,8 @@ int main(int argc, char **argv)
 	};
 	unsigned int i;
 
+	if (argc > 2 && !strcmp(argv[1], "without_perf"))
+		return run_without_perf(argv + 2);
 	for (int arg = 1; arg + 1 < argc; arg += 2) {
 		for (i = 0; i < sizeof(steps) / sizeof(*steps); i++)
 			if (!strcmp(argv[arg], steps[i].name))
