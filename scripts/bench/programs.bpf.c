@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * BPF programs for make bench: how many page faults took how long, by outcome. With TP_BTF by
- * pagefault_exit, else by the entry and exit of handle_mm_fault().
+ * pagefault_exit, with PERF by the software events of perf and exceptions:page_fault_*, else by
+ * the entry and exit of handle_mm_fault().
  */
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -60,8 +62,7 @@ struct {
 	__type(value, __u64);
 } begun SEC(".maps");
 
-SEC("fentry/handle_mm_fault")
-int BPF_PROG(fexit_hist_begin)
+static __always_inline int note_begin(void)
 {
 	__u64 *begin = bpf_task_storage_get(&begun, bpf_get_current_task_btf(), NULL,
 					    BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -69,6 +70,46 @@ int BPF_PROG(fexit_hist_begin)
 	if (begin)
 		*begin = bpf_ktime_get_ns();
 	return 0;
+}
+
+#ifdef PERF
+SEC("raw_tp/page_fault_user")
+int perf_hist_user(void *ctx)
+{
+	return note_begin();
+}
+
+SEC("raw_tp/page_fault_kernel")
+int perf_hist_kernel(void *ctx)
+{
+	return note_begin();
+}
+
+static __always_inline int count_end(__u32 outcome)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 *begin = bpf_task_storage_get(&begun, bpf_get_current_task_btf(), NULL, 0);
+
+	return begin ? count_duration(outcome, now - *begin) : 0;
+}
+
+/* load_bpf.c knows them by name */
+SEC("perf_event")
+int perf_minor(struct bpf_perf_event_data *ctx)
+{
+	return count_end(MINOR);
+}
+
+SEC("perf_event")
+int perf_major(struct bpf_perf_event_data *ctx)
+{
+	return count_end(MAJOR);
+}
+#else
+SEC("fentry/handle_mm_fault")
+int BPF_PROG(fexit_hist_begin)
+{
+	return note_begin();
 }
 
 SEC("fexit/handle_mm_fault")
@@ -83,6 +124,7 @@ int BPF_PROG(fexit_hist, struct vm_area_struct *vma, unsigned long address, unsi
 	return count_duration(ret & VM_FAULT_RETRY ? RETRY : ret & VM_FAULT_ERROR ? FAILED :
 			      ret & VM_FAULT_MAJOR ? MAJOR : MINOR, now - *begin);
 }
+#endif
 #endif
 
 /* For bpf_task_storage_get() */

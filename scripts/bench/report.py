@@ -59,6 +59,7 @@ CHART = {
     'pagefault': ('pagefault_entry and _exit', 'the same, and the begin'),
     'pagefault_exit_perf': ('pagefault_exit, perf record', 'as pagefault_exit'),
     'fexit_hist': ('fentry and fexit, BPF histogram', 'durations; not the faults that fail early'),
+    'perf_hist': ('perf page faults and begins, BPF histogram', 'durations; not the faults that fail'),
     'page_fault_user': ('exceptions:page_fault_user', 'address, ip; no end'),
     'kretprobe': ('kprobe and kretprobe', 'address, duration; no ip')}
 
