@@ -134,17 +134,6 @@ def filtered(name):
     only_raised(read(name), ['trap_entry', 'trap_exit'], lambda kind: kind['vector'] == 13)
 
 
-def hist():
-    text = read('hist')
-    by_vector(text, re.findall(r'vector: +(\d+) } hitcount: +(\d+)', text))
-
-
-def bpftrace_maps():
-    text = read('bpftrace')
-    by_vector(text, re.findall(r'@vector\[(\d+)\]: (\d+)', text))
-    equal('@gp', re.findall(r'(?m)^@gp: (.*)', text), [str(kinds(text)['raise_gp']['count'])])
-
-
 def perf_stat():
     def stat(file):
         return {event: int(number) for number, event in
@@ -302,37 +291,8 @@ def lttng_filter():
                   record['vector'] == 13 and record['user_mode'] == 1)
 
 
-LTTNG_TYPES = {
-    'trap_entry trap_exit': 'ip 64 16, error_code 32 16, vector 16 10 enum, user_mode 16 10',
-    'pagefault_entry pagefault_exit':
-        'address 64 16, ip 64 16, error_code 64 16, user_mode 32 10',
-    'pagefault_exit': 'signo 32 10, si_code 32 10',
-    'pagefault_noregs': 'address 64 16, tgid 32 10',
-    'pagefault_exit pagefault_noregs':
-        'duration 64 10, order 32 10, vm_fault 32 16, flags 32 16, fault_flags 32 16, outcome 32 10 enum, '
-        'kind 32 10 enum',
-}
-
-
-def lttng_types(header):
-    """Size and base of each field, and what is an enumeration, of the names of the HEADER."""
-    found, names = [], set()
-    for event, body in re.findall(r'name = "?((?:trap|pagefault)_\w+)"?;(.*?)\n\};',
-                                  read('metadata'), re.S):
-        for enum, integer, labels, field in re.findall(
-                r'(enum : )?integer \{(.*?)\}\s*(?:\{(.*?)\})? _(\w+);', body, re.S):
-            size, base = (re.search(r' %s = (\w+);' % word, integer)[1]
-                          for word in ('size', 'base'))
-            found.append(' '.join([event, field, size, base] + ['enum'] * bool(enum)))
-            names.update(re.findall('"(.*?)" =', labels))
-    same('types', found, [event + ' ' + field for of, fields in LTTNG_TYPES.items()
-                          for event in of.split() for field in fields.split(', ')])
-    same('names', names, re.findall(r'"(\S+)" \}', read(header)) + OUTCOMES + KINDS)
-
-
 CHECKS = {check.__name__: check for check in (
-    tool, filtered, hist, bpftrace_maps, perf_stat, extract, recipe,
-    lttng_records, lttng_filter, lttng_types)}
+    tool, filtered, perf_stat, extract, recipe, lttng_records, lttng_filter)}
 
 if __name__ == '__main__':
     os.chdir(sys.argv[2])

@@ -46,9 +46,7 @@ for tool in tracefs trace-cmd perf bpftrace; do
 	[ $tool = bpftrace ] ||
 		check "tools: $tool with a filter" compare filtered "$out" "$tool.gp"
 done
-check 'tools: the trigger hist' compare hist "$out"
 check 'tools: perf stat, and with a filter' compare perf_stat "$out"
-check 'tools: bpftrace counts by vector, and with a filter' compare bpftrace_maps "$out"
 check 'tools: a wrong number is noticed' noticed \
 	'raise_gp, trap_entry: 4, not 5' '/^raise_gp /s/4$/5/'
 check 'tools: a wrong field is noticed' noticed 'raise_gp, trap_exit: 0, not 4' \
