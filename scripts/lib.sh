@@ -223,15 +223,12 @@ use_ccache() {
 	export CCACHE_DIR CCACHE_BASEDIR CCACHE_NOHASHDIR CCACHE_MAXSIZE
 }
 
-# ccache_for KERNEL: how it is called for this one. These find next to no object of another
-# kernel's: in most of them something is different. Those of the others, which differ in
-# some symbols, are mostly the same, but that is seen only after the preprocessor. The one
-# of "make run" is built once, mostly with an empty cache, which costs a tenth of the build.
+# ccache_for KERNEL: how it is called for this one. That of "make run" is built once, mostly
+# with an empty cache, which costs a tenth of the build
 ccache_for() {
 	case $1 in
 	run | run-base)	;;
-	icount* | i386 | debug | tools | kasan | rt)	echo "$top/scripts/kernel/ccache" ;;
-	*)						echo ccache ;;
+	*)		echo ccache ;;
 	esac
 }
 
