@@ -14,7 +14,7 @@ done
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 until [ -f "$top/scripts/lib.sh" ]; do
-	[ "$top" ] || { echo "error: $0 is in no clone of this project: run a script of a clone" >&2; exit 1; }
+	[ "$top" ] || { echo "error: $0 is in no clone of this project" >&2; exit 1; }
 	top=${top%/*}
 done
 cache=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trap-trace-events}
@@ -37,7 +37,8 @@ export CACHE
 
 case $top$cache in
 *[!A-Za-z0-9._/+@~-]*)
-	echo "error: the paths of the clone ($top) and the cache ($cache) may have letters, digits and . _ / + @ ~ - only, for the kernel's build and QEMU take no others: move them" >&2
+	# The kernel's build and QEMU take no others
+	echo "error: move $top or $cache: paths may have letters, digits and ._/+@~- only" >&2
 	exit 1 ;;
 esac
 
@@ -101,7 +102,7 @@ set_base() {
 	case $base in
 	*/*)	false ;;
 	*)	[ -f "$hooks/base" ] ;;
-	esac || die "BASE=$base: there is no such base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux-*)"
+	esac || die "no base $base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux*)"
 	# shellcheck source=arch-x86-hooks/linux-7.3/base
 	. "$hooks/base"
 	base_tag=v$(echo "${base_version%%-*}" | tr '~' -)
@@ -212,8 +213,8 @@ need_space() {
 root_program() {
 	local root
 	root=$("$top/scripts/vm/rootfs" "${BASE:-}")
-	printf '#!/bin/sh\nexec %s/lib64/ld-linux-x86-64.so.2 --library-path %s %s/usr/bin/%s "$@"\n' \
-		"$root" "$root/usr/lib/x86_64-linux-gnu" "$root" "$1" >"$2"
+	printf '#!/bin/sh\nexec %s --library-path %s %s "$@"\n' "$root/lib64/ld-linux-x86-64.so.2" \
+		"$root/usr/lib/x86_64-linux-gnu" "$root/usr/bin/$1" >"$2"
 	chmod +x "$2"
 }
 
@@ -285,7 +286,7 @@ below() (
 	below "${on%:*}" "$2"
 	case $on in
 	*:*)	[ "$("$2" "${on%:*}" | wc -l)" -ge "${on#*:}" ] ||
-			die "$series_dir/series: $1 stands on '$on', and '${on%:*}' has fewer commits"
+			die "$series_dir/series: $1 stands on '$on', which has fewer commits"
 		"$2" "${on%:*}" | head -n "${on#*:}" ;;
 	*)	"$2" "$on" ;;
 	esac

@@ -9,17 +9,18 @@ lttng=$dir/lttng
 
 # lttng_am GIT: the source with the series, in $lttng/src, and nothing of it by guesswork
 lttng_am() {
-	local lttng_git="$1" file
+	local lttng_git="$1" file from="$top/patches/lttng-modules"
 	use_identity
 	rm -rf "$lttng/src" "$logs/lttng-fuzz" && mkdir -p "$lttng" &&
 	plain_git clone -q --shared "$lttng_git" "$lttng/src" &&
 	cp -r "$lttng/src" "$logs/lttng-fuzz" || return 1
-	for file in $(list "$top/patches/lttng-modules/series"); do
-		plain_git -C "$lttng/src" am -q --no-3way "$top/patches/lttng-modules/$file" || break
-		patch -d "$logs/lttng-fuzz" -p1 -F0 <"$top/patches/lttng-modules/$file" || break
+	for file in $(list "$from/series"); do
+		plain_git -C "$lttng/src" am -q --no-3way "$from/$file" || break
+		patch -d "$logs/lttng-fuzz" -p1 -F0 <"$from/$file" || break
 	done >"$logs/lttng-fuzz.out" 2>&1
 	cat "$logs/lttng-fuzz.out"
-	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] && ! grep -E 'FAILED|^error' "$logs/lttng-fuzz.out"
+	[ "$(plain_git -C "$lttng/src" rev-list --count HEAD)" -gt 3 ] &&
+	! grep -E 'FAILED|^error' "$logs/lttng-fuzz.out"
 }
 
 # lttng_make SRC KERNEL WORDS...: in build/BASE/lttng/KERNEL, against that kernel
@@ -48,7 +49,8 @@ lttng_build() {
 prepare_kernel() {
 	case $1 in
 	*-base)
-		"$top/scripts/kernel/build" -c "$dir/src-base" "$1" "$top/scripts/kernel/config/foreign.config" &&
+		"$top/scripts/kernel/build" -c "$dir/src-base" "$1" \
+			"$top/scripts/kernel/config/foreign.config" &&
 		kernel_make "$dir/src-base" "$1" modules_prepare ;;
 	*)
 		takes_modules "$1" ;;
@@ -62,7 +64,7 @@ lttng_install() {
 	release=$(cat "$dir/$1/include/config/kernel.release") &&
 	rm -rf "$modules" && mkdir -p "$modules/lib/modules/$release" &&
 	# It wants to see the lists of the kernel's own as well
-	cp "$dir/$1/modules.builtin" "$dir/$1/modules.builtin.modinfo" "$modules/lib/modules/$release" &&
+	cp "$dir/$1"/modules.builtin* "$modules/lib/modules/$release" &&
 	: >"$modules/lib/modules/$release/modules.order" &&
 	lttng_make "$src" "$1" INSTALL_MOD_PATH="$modules" modules_install
 }

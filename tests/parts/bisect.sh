@@ -41,14 +41,15 @@ observed() {	# JOB
 	local vector
 	cat "$1/events"
 	for vector in '#DE' '#BP' '#UD' '#GP'; do
-		echo "$vector: $(count " trap_entry: .*($vector) .* mode=user" "$1/trace") entries," \
-			"$(count " trap_exit: .*($vector) .* mode=user" "$1/trace") exits"
+		echo "$vector: $(count "p_entry: .*($vector) .* mode=user" "$1/trace") entries," \
+			"$(count "p_exit: .*($vector) .* mode=user" "$1/trace") exits"
 	done
 	if has pagefault/pagefault-mm; then
 		echo "page faults: $(balance "$1/faults" ' pagefault_entry: ' ' pagefault_exit: ')"
-		[ "$(count ' pagefault_noregs: ' "$1/faults")" = 0 ] || echo "without registers: some"
+		! grep -q ' pagefault_noregs: ' "$1/faults" || echo "without registers: some"
 	fi
-	! has filter/filter-symbols || echo "names in filters: $(count '\[PASS\]' "$1/filters") passed"
+	! has filter/filter-symbols ||
+		echo "names in filters: $(count '\[PASS\]' "$1/filters") passed"
 	echo "#OF in kernel mode: $(count ' trap_entry: .*(#OF) .* mode=kernel' "$1/raised")"
 }
 count() { grep -c -e "$1" "$2" || true; }
@@ -99,29 +100,31 @@ passes() {
 	make -s -C "$src" O="$dir/kselftest" headers &&
 	make -s -C "$src/tools/testing/selftests" O="$dir/kselftest" TARGETS="$targets" install \
 		INSTALL_PATH="$dir/installed" || return 1
-	local job="$logs/bisect.$number.passes"
+	local job="$logs/bisect.$number.passes" to="$dir/installed"
 	# shellcheck disable=SC2046 # a list
-	set -- $(sed -nE "s#^(trap|pagefault):#$dir/installed/\1/#p" "$dir/installed/kselftest-list.txt")
+	set -- $(sed -nE "s#^(trap|pagefault):#$to/\1/#p" "$to/kselftest-list.txt")
 	run_programs bisect "$job" "$@" && "$tap" judge bisect $# "$job/tap" &&
 	console_clean "$job/console.log"
 }
 
 # Lines COMMIT NAME ENTRY...: what is tested, with the entries that it is the first to have
 entries all >"$logs/bisect.entries"
-patches_of all | sed 's/[.]patch$//' | paste -d ' ' - "$logs/bisect.entries" >"$logs/bisect.list"
-plain_git -C "$shared/src" rev-list --reverse base..HEAD | paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
+patches_of all | sed 's/[.]patch$//' >"$logs/bisect.list"
+plain_git -C "$shared/src" rev-list --reverse base..HEAD |
+	paste -d ' ' - "$logs/bisect.list" "$logs/bisect.entries" >"$logs/bisect.commits"
 # A dash: the commits above do not count for this one
 for one in $(list "$series_dir/series" | sed -n 's/[[:space:]].*:.*//p'); do
 	[ "$(patches_of "$one")" ] || continue
 	rm -rf "$logs/am" && plain_git -C "$shared/src" worktree prune
-	# shellcheck disable=SC2046 # a list
-	(use_identity && am_on "$shared/src" "$logs/am" base \
-		$({ below "$one" patches_of && patches_of "$one"; } | sed "s|^|$patches/|")) >"$logs/am.log" 2>&1 || {
+	files=$({ below "$one" patches_of && patches_of "$one"; } | sed "s|^|$patches/|")
+	# shellcheck disable=SC2086 # a list
+	(use_identity && am_on "$shared/src" "$logs/am" base $files) >"$logs/am.log" 2>&1 || {
 		fail "bisect: $one stands on no more than commits/series says (log: $logs/am.log)"
 		continue
 	}
 	# shellcheck disable=SC2046 # a list
-	echo "$(plain_git -C "$logs/am" rev-parse HEAD) $one-alone -" $(below "$one" entries; entries "$one")
+	echo "$(plain_git -C "$logs/am" rev-parse HEAD) $one-alone -" \
+		$(below "$one" entries; entries "$one")
 done >>"$logs/bisect.commits"
 work_tree "$src" base
 so_far=''
@@ -141,7 +144,8 @@ $(echo "$added" | tr ' ' '\n')"
 	# The first patch has no program yet
 	targets=''
 	for target in trap pagefault; do
-		! grep -qs '^int main(' "$src/tools/testing/selftests/$target"/*.c || targets="$targets $target"
+		! grep -qs '^int main(' "$src/tools/testing/selftests/$target"/*.c ||
+			targets="$targets $target"
 	done
 	[ ! "$targets" ] || check "$group: it passes the kselftest" passes
 done 3<"$logs/bisect.commits"

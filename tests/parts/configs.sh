@@ -13,7 +13,8 @@ possible() {	# NAME
 
 inlines() {	# KERNEL
 	local status=0
-	{ build_kernel "$1" && objects_of_base "$1" && inlines_as_base "$1" "base-objects/$1"; } || status=1
+	build_kernel "$1" && objects_of_base "$1" &&
+	inlines_as_base "$1" "base-objects/$1" || status=1
 	rm -rf "$dir/base-objects/$1"
 	return $status
 }

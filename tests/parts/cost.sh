@@ -18,7 +18,8 @@ prices() {
 	} | guest "$1" "$2" -n -c 1 && [ "$(cat "$2/status")" = 0 ]
 }
 without() {
-	prices run-base "$logs/cost-base" </dev/null && "$bench/report.py" check "$logs/cost-base/lines"
+	prices run-base "$logs/cost-base" </dev/null &&
+	"$bench/report.py" check "$logs/cost-base/lines"
 }
 with() {
 	prices run "$logs/cost" <<'EOF'

@@ -34,34 +34,34 @@ lttng_builds() {
 	) 8>>"$dir/guest.lock" || return 1
 	! grep -iE 'warning|Probe "' "$lttng/guest/log" || return 1
 	# The kernel need not export the tracepoints
-	! nm -u "$lttng"/guest/src/probes/lttng-probe-trap.ko "$lttng"/guest/src/probes/lttng-probe-pagefault.ko |
+	! (cd "$lttng/guest/src/probes" && nm -u lttng-probe-trap.ko lttng-probe-pagefault.ko) |
 		grep __tracepoint_ || return 1
 	lttng_install guest
 }
 
 # For the base, they are left out, the log says why, and all the others are there
-lttng_left_out() {
+guest_config=$top/scripts/kernel/config/guest.config
+lttng_left_out() (
 	(
 		flock 8
 		work_tree "$dir/src-base" base || exit 1
-		lttng_build "$dir/src-base" guest-base \
-			"$(plain_git -C "$src" rev-parse base) $(cksum <"$top/scripts/kernel/config/guest.config")" \
-			probes/
+		state="$(plain_git -C "$src" rev-parse base) $(cksum <"$guest_config")"
+		lttng_build "$dir/src-base" guest-base "$state" probes/
 	) 8>>"$dir/guest-base.lock" || return 1
-	grep -F 'include/trace/events/trap.h not found. Probe "trap" is disabled.' "$lttng/guest-base/log" &&
-	grep -F 'CONFIG_PAGEFAULT_EVENTS is not set. Probe "pagefault" is disabled.' \
-		"$lttng/guest-base/log" || return 1
-	! grep -iE 'warning|Probe "' "$lttng/guest-base/log" |
+	cd "$lttng/guest-base" || return 1
+	grep -F 'include/trace/events/trap.h not found. Probe "trap" is disabled.' log &&
+	grep -F 'CONFIG_PAGEFAULT_EVENTS is not set. Probe "pagefault" is disabled.' log || return 1
+	! grep -iE 'warning|Probe "' log |
 		grep -vE '/trap\.h not found|CONFIG_PAGEFAULT_EVENTS is not set' || return 1
-	[ ! -e "$lttng/guest-base/src/probes/lttng-probe-trap.o" ] &&
-	[ ! -e "$lttng/guest-base/src/probes/lttng-probe-pagefault.o" ] &&
-	[ -f "$lttng/guest-base/src/probes/lttng-probe-x86-exceptions.o" ]
-}
+	[ ! -e src/probes/lttng-probe-trap.o ] && [ ! -e src/probes/lttng-probe-pagefault.o ] &&
+	[ -f src/probes/lttng-probe-x86-exceptions.o ]
+)
 
 # The fix, which needs none of the other patches, on the source as it was released
 lttng_fix_alone() (
 	flock 8
-	rm -rf "$lttng/fix" && plain_git clone -q --shared "$lttng_git" "$lttng/fix" && use_identity &&
+	use_identity
+	rm -rf "$lttng/fix" && plain_git clone -q --shared "$lttng_git" "$lttng/fix" &&
 	plain_git -C "$lttng/fix" am -q --no-3way "$top/patches/lttng-modules/0001-"*.patch &&
 	kernel_make "$dir/src-base" guest-base M="$lttng/fix/src" CONFIG_LTTNG=m \
 		probes/lttng-probe-x86-exceptions.o >"$lttng/fix/log" 2>&1 || exit 1

@@ -50,11 +50,11 @@ refuses_options() {
 
 # An NMI that waits for the end of another one leaves a frame on its stack which the guess
 # unwinder takes for the way to that very stack. It says so once: that is the base.
+splats='Call Trace|cut here|KASAN|kmemleak: (.* leaks|.*disabled)|rcu:.*(stall|starve)'
 silent() {	# JOB
 	grep -av 'WARNING: stack recursion on stack type 6' "$1/console.log" >"$1/console"
 	console_clean "$1/console" &&
-	! grep -aE 'Call Trace|cut here|KASAN|kmemleak: (.* leaks|.*disabled)|rcu:.*(stall|starve)' \
-		"$1/console"
+	! grep -aE "$splats" "$1/console"
 }
 
 no_leaks() { cat "$1/leaks" && [ ! -s "$1/leaks" ]; }

@@ -5,8 +5,8 @@
 checkpatch() { is_silent "$top/scripts/series/checkpatch" "$src" "$base" "$1"; }
 checkpatch_programs() (
 	# It leaves a file with names where it runs
-	cd "$logs" && is_silent find "$top/scripts" "$top/tests" "$top/trapstat" -name '*.[chS]' -exec \
-		"$top/scripts/check/checkpatch" {} +
+	cd "$logs" && is_silent find "$top/scripts" "$top/tests" "$top/trapstat" -name '*.[chS]' \
+		-exec "$top/scripts/check/checkpatch" {} +
 )
 # With Debian's python, which the kernel's own scripts want, it succeeds and says nothing
 is_silent() {
@@ -18,13 +18,14 @@ is_silent() {
 
 spdx() (
 	cd "$top" && ! plain_git ls-files -co --exclude-standard |
-		grep -v -e '^COPYING$' -e '^patches/' -e '\.msg$' -e '\.diff$' -e '/settings$' -e '/cover$' -e '\.png$' |
+		grep -vE '^COPYING$|^patches/|\.(msg|diff|png)$|/(settings|cover)$' |
 		xargs grep -L 'SPDX-License-Identifier: GPL-2.0' | grep .
 )
 shell_scripts() (
 	# tick and trap call functions that shellcheck takes for unreachable (SC2317)
 	cd "$top" && plain_git ls-files -co --exclude-standard |
-		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' | xargs shellcheck -x -e SC2317
+		xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=' |
+		xargs shellcheck -x -e SC2317
 )
 spelling() (
 	cd "$top" && plain_git ls-files -co --exclude-standard | xargs codespell
@@ -35,7 +36,8 @@ kernel_doc() (
 	of_commit base "$(plain_git -C "$src" diff --name-only base HEAD)" || exit 1
 	for commit in $(plain_git -C "$src" rev-list --reverse base..HEAD); do
 		plain_git -C "$src" log -1 --format=%s "$commit"
-		of_commit "$commit" "$(plain_git -C "$src" diff --name-only "$commit^" "$commit")" &&
+		files=$(plain_git -C "$src" diff --name-only "$commit^" "$commit")
+		of_commit "$commit" "$files" &&
 		! comm -13 "$logs/kernel-doc.base" "$logs/kernel-doc.$commit" | grep . || exit 1
 	done
 )
@@ -48,8 +50,9 @@ of_commit() {
 		>"$logs/kernel-doc.files" &&
 	plain_git -C "$src" archive "$1" -- $(cat "$logs/kernel-doc.files") | tar -xf - || return 1
 	wc -l <"$logs/kernel-doc.files"
-	PATH=/usr/bin:/bin xargs "$src/scripts/kernel-doc" -none -Wall <"$logs/kernel-doc.files" 2>&1 |
-		sed 's/:[0-9][0-9]*:* /: /' | sort >"$logs/kernel-doc.$1"
+	PATH=/usr/bin:/bin xargs "$src/scripts/kernel-doc" -none -Wall \
+		<"$logs/kernel-doc.files" 2>&1 | sed 's/:[0-9][0-9]*:* /: /' |
+		sort >"$logs/kernel-doc.$1"
 }
 documentation() {
 	local rst
