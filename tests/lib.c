@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the project's own tests share, on top of the kselftest's common.c: traps in kernel
- * mode by the module trap_test, more ways to raise them in user mode, a swap file, and
- * cgroups.
+ * mode by the module trap_test, more ways to raise them in user mode, and a swap file.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <mntent.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
@@ -333,43 +329,32 @@ bool plug(int cpu, bool online)
 }
 
 /*
- * swap_to - Swap to a file that is open as @fd, or to a block device: 0, or a negative error
+ * make_swap - Swap to a new file in $TMPDIR: 0, or a negative error
  *
  * The header is what mkswap(8) writes, and the file has no holes.
  */
-int swap_to(int fd, const char *path, size_t size)
+int make_swap(char *path, size_t path_size, size_t size)
 {
 	const size_t page = sysconf(_SC_PAGESIZE);
 	/* From mmap(), as the heap would keep the memory */
 	char *data = new_pages(size);
 	unsigned int *header = (unsigned int *)(data + 1024);
-	ssize_t n;
-	int ret = 0;
-
-	header[0] = 1;				/* version */
-	header[1] = size / page - 1;		/* last page */
-	memcpy(data + page - 10, "SWAPSPACE2", 10);
-	n = write(fd, data, size);
-	if (n != (ssize_t)size || fsync(fd) || swapon(path, 0))
-		ret = n >= 0 && n != (ssize_t)size ? -ENOSPC : -errno;
-	munmap(data, size);
-	return ret;
-}
-
-/* make_swap - Swap to a new file in $TMPDIR: 0, or a negative error */
-int make_swap(char *path, size_t path_size, size_t size)
-{
-	int fd, ret;
+	int fd, ret = 0;
 
 	snprintf(path, path_size, "%s/tests.swap.%d", getenv("TMPDIR") ?: ".", getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	ret = fd < 0 ? -errno : swap_to(fd, path, size);
-	if (ret) {
+	header[0] = 1;				/* version */
+	header[1] = size / page - 1;		/* last page */
+	memcpy(data + page - 10, "SWAPSPACE2", 10);
+	errno = 0;
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size || fsync(fd) || swapon(path, 0)) {
+		ret = errno ? -errno : -ENOSPC;
 		unlink(path);
 		*path = '\0';
 	}
 	if (fd >= 0)
 		close(fd);
+	munmap(data, size);
 	return ret;
 }
 
@@ -380,52 +365,4 @@ void remove_swap(char *path)
 	swapoff(path);
 	unlink(path);
 	*path = '\0';
-}
-
-static char cgroups[PATH_MAX];
-static bool cgroups_mounted;
-
-/* mount_cgroup - The mount of cgroup v2 with the memory controller, or NULL */
-const char *mount_cgroup(void)
-{
-	struct mntent *m;
-	FILE *mounts;
-
-	mounts = setmntent("/proc/self/mounts", "r");
-	while (mounts && !*cgroups && (m = getmntent(mounts)))
-		if (!strcmp(m->mnt_type, "cgroup2"))
-			snprintf(cgroups, sizeof(cgroups), "%s", m->mnt_dir);
-	if (mounts)
-		endmntent(mounts);
-	if (!*cgroups) {
-		snprintf(cgroups, sizeof(cgroups), "%s/tests.cgroup.%d", getenv("TMPDIR") ?: ".",
-			 getpid());
-		if (mkdir(cgroups, 0700) || mount("none", cgroups, "cgroup2", 0, NULL)) {
-			rmdir(cgroups);
-			*cgroups = '\0';
-			return NULL;
-		}
-		cgroups_mounted = true;
-	}
-	if (!put(cgroups, "cgroup.subtree_control", "+memory"))
-		return cgroups;
-	unmount_cgroup();
-	return NULL;
-}
-
-void unmount_cgroup(void)
-{
-	if (cgroups_mounted) {
-		umount(cgroups);
-		rmdir(cgroups);
-	}
-	cgroups_mounted = false;
-	*cgroups = '\0';
-}
-
-/* make_group - Make a group below mount_cgroup(): 0, or a negative error */
-int make_group(char *path, size_t size, const char *name)
-{
-	snprintf(path, size, "%s/tests_%s.%d", cgroups, name, getpid());
-	return mkdir(path, 0700) ? -errno : 0;
 }

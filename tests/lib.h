@@ -95,11 +95,7 @@ void set_up_bound(void);
 
 bool plug(int cpu, bool online);
 
-int swap_to(int fd, const char *path, size_t size);
 int make_swap(char *path, size_t path_size, size_t size);
 void remove_swap(char *path);
-const char *mount_cgroup(void);
-void unmount_cgroup(void);
-int make_group(char *path, size_t size, const char *name);
 
 #endif
