@@ -74,10 +74,6 @@ build_kselftest() (
 	echo "$head" >"$kselftest/built"
 ) 8>>"$shared/kselftest.lock"
 
-# Where the series puts hooks into functions of the base, and the functions that it adds
-hooked_objects='mm/memory.o mm/huge_memory.o mm/hugetlb.o mm/shmem.o arch/x86/mm/fault.o'
-added_functions='arch/x86/mm/fault.o: handle_page_fault_traced'
-
 # kmake SRC OUT WORDS...: the make of the kernel, with ccache. The variable cc may name the
 # compiler
 kmake() {
@@ -94,47 +90,6 @@ kernel_make() (
 	use_ccache "$build"
 	kmake "$from" "$dir/$kernel" ARCH=x86_64 CC="$(ccache_for "$kernel") gcc" "$@"
 )
-
-# objects_of_base KERNEL: compile these of the base, with the configuration of KERNEL, in
-# base-objects/KERNEL
-objects_of_base() (
-	of_base=$dir/base-objects/$1
-	export ARCH=x86_64
-	[ "$1" != i386 ] || ARCH=i386
-	case $1 in
-	*clang*)
-		cc=clang-19
-		export LLVM=-19 ;;
-	esac
-	use_ccache "$dir"
-	work_tree "$dir/src-base" base || exit 1
-	rm -rf "$of_base" && mkdir -p "$of_base" && cp "$dir/$1/.config" "$of_base/.config" &&
-	kmake "$dir/src-base" "$of_base" -s olddefconfig &&
-	diff "$dir/$1/.config" "$of_base/.config" || exit 1
-	cd "$dir/$1" || exit 1
-	# shellcheck disable=SC2046,SC2086 # lists
-	kmake "$dir/src-base" "$of_base" $(ls -d $hooked_objects 2>/dev/null)
-)
-
-# functions OBJECT: their names, without the prefixes and suffixes of the compiler
-functions() {
-	nm "$1" | sed -nE 's/^[0-9a-f]+ [tTwW] (__(pfx|cfi)_)?([^.]*).*/\3/p' | sort -u
-}
-
-# inlines_as_base KERNEL BASE: what is inlined in BASE is inlined in KERNEL. So the objects of
-# KERNEL have only the functions of BASE and those that the series adds.
-inlines_as_base() {
-	local added='' more object of_base
-	more=$(for object in $hooked_objects; do
-		[ -f "$dir/$1/$object" ] || continue
-		of_base=$(functions "$dir/$2/$object")
-		[ "$of_base" ] || exit 1
-		functions "$dir/$1/$object" | grep -vxF "$of_base" | sed "s|^|$object: |"
-	done) || return 1
-	! grep -qx CONFIG_PAGEFAULT_EVENTS=y "$dir/$1/.config" || added=$added_functions
-	printf 'functions that the base has not:\n%s\n' "$more"
-	[ "$more" = "$added" ]
-}
 
 # kernels NAME...: what a part needs before it begins: these kernels, and the kselftest.
 # In a run of all parts they are there: the part "builds" has made them.

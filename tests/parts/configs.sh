@@ -2,21 +2,11 @@
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
 #
-# The warnings of the compiler and of objtool are errors here, but for allmodconfig. These
-# kernels, and those that are booted, inline what the base inlines. For that, some objects of
-# the base are compiled.
+# The warnings of the compiler and of objtool are errors here, but for allmodconfig.
 
 # x86 cannot do without perf events. If ever it can, this is to be built.
 possible() {	# NAME
 	[ "$1" != no-perf ] || ! grep -qE '^[[:space:]]+select PERF_EVENTS$' "$src/arch/x86/Kconfig"
-}
-
-inlines() {	# KERNEL
-	local status=0
-	build_kernel "$1" && objects_of_base "$1" &&
-	inlines_as_base "$1" "base-objects/$1" || status=1
-	rm -rf "$dir/base-objects/$1"
-	return $status
 }
 
 # The folders that the series touches, with all that there is in them
@@ -63,8 +53,6 @@ for config in "$top"/scripts/kernel/config/built/*.config; do
 		skip "$test" 'arch/x86/Kconfig selects PERF_EVENTS'
 	elif have "$wanted" "$test"; then
 		check "$test" builds_clean "built/$name"
-		[ ! -f "$dir/built/$name/built" ] ||
-			check "configs: $name inlines what the base inlines" inlines "built/$name"
 		# It is not kept: what is built once more comes out of ccache
 		rm -rf "$dir/built/$name"
 	fi
@@ -79,9 +67,6 @@ for port in "$hooks"/ports/*.diff; do
 	name=$(basename "$port" .diff)
 	test="configs: ports: $name compiles with the page fault events"
 	check_with "$clang" "$test" port "$name"
-done
-for name in guest debug i386 kasan rt; do
-	check "configs: $name inlines what the base inlines" inlines "$name"
 done
 check_with /usr/include/openssl/opensslv.h \
 	'configs: allmodconfig of the touched folders builds without a warning' allmodconfig
