@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Count the page faults of workloads that need swap, huge pages, a growing stack, NUMA,
- * or threads that fault on the same page at once. The trace must have as many MINOR
+ * Count the page faults of workloads that need swap, huge pages, NUMA, or threads that
+ * fault on the same page at once. The trace must have as many MINOR
  * and MAJOR faults as getrusage() counts, to the last one, and the memory must have
  * the faults that the table expects.
  *
@@ -20,7 +20,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/mempolicy.h>
@@ -214,26 +213,6 @@ static void read_all(void)
 		raise_read(p);
 }
 
-/* A mapping of one page that can grow down over the rest, with room for the guard gap */
-static const char *set_up_stack(void)
-{
-	char *room = new_pages(2 * mem_size), *top = room + 2 * mem_size - page_size;
-
-	munmap(room, 2 * mem_size);
-	if (mmap(top, page_size, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN, -1, 0) != top)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	madvise(top, page_size, MADV_NOHUGEPAGE);
-	mem = room + mem_size;
-	return NULL;
-}
-
-static void write_down(void)
-{
-	for (char *p = mem + mem_size - page_size; p >= mem; p -= page_size)
-		raise_write(p);
-}
-
 /* Two threads on each CPU: one runs while the other one sleeps in its page fault */
 static pthread_barrier_t barrier;
 
@@ -358,31 +337,6 @@ static void read_and_write_huge(void)
 	}
 }
 
-/* A child splits them, to copy them in parts */
-static const char *set_up_thp_fork(void)
-{
-	const char *why = set_up_thp();
-
-	if (why)
-		return why;
-	read_and_write_huge();
-	n = mem_size / page_size;
-	return NULL;
-}
-
-static void write_in_child(void)
-{
-	pid_t child = must_fork();
-	int status;
-
-	if (!child) {
-		write_all();
-		_exit(0);
-	}
-	if (waitpid(child, &status, 0) != child || status)
-		ksft_exit_fail_msg("a child ended with status 0x%x\n", status);
-}
-
 /*
  * NUMA
  */
@@ -477,16 +431,12 @@ static const struct workload workloads[] = {
 	  { { ONE_EACH, NULL, SHMEM, SWAPIN } } },
 	{ "threads that read the same new pages", set_up_new, run_threads,
 	  { { SOME_EACH, "MINOR", ANON, 0, COW | SWAPIN } } },
-	{ "stack that grows", set_up_stack, write_down,
-	  { { ONE_EACH }, { ONE_EACH, "MINOR", ANON, 0, COW | SWAPIN } } },
 	{ "transparent huge pages", set_up_thp, read_and_write_huge,
 	  { { ONE_EACH, "MINOR", ANON, 0, COW }, { ONE_EACH, "MINOR", ANON, COW, .huge = true } } },
 	{ "NUMA balancing", set_up_hints, read_until_hints,
 	  { { SOME, "MINOR", ANON, NUMA_HINT } } },
 	{ "pages that move to another node", set_up_nodes, read_while_moved,
 	  { { SOME, "MINOR", ANON, MIGRATION } } },
-	{ "transparent huge pages, copy-on-write", set_up_thp_fork, write_in_child,
-	  { { ONE_EACH }, { ONE_EACH, "MINOR", ANON, COW } } },
 };
 
 /* The control: the test finds how many faults have no event */
