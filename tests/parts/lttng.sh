@@ -57,18 +57,6 @@ lttng_left_out() (
 	[ -f src/probes/lttng-probe-x86-exceptions.o ]
 )
 
-# The fix, which needs none of the other patches, on the source as it was released
-lttng_fix_alone() (
-	flock 8
-	use_identity
-	rm -rf "$lttng/fix" && plain_git clone -q --shared "$lttng_git" "$lttng/fix" &&
-	plain_git -C "$lttng/fix" am -q --no-3way "$top/patches/lttng-modules/0001-"*.patch &&
-	kernel_make "$dir/src-base" guest-base M="$lttng/fix/src" CONFIG_LTTNG=m \
-		probes/lttng-probe-x86-exceptions.o >"$lttng/fix/log" 2>&1 || exit 1
-	! grep -iE 'warning|Probe "' "$lttng/fix/log" &&
-	[ -f "$lttng/fix/src/probes/lttng-probe-x86-exceptions.o" ]
-) 8>>"$dir/guest-base.lock"
-
 # The demo, and the traps and page faults of two programs of the kselftest; then the traces as
 # text, for scripts/report/compare.py
 lttng_guest() {
@@ -97,7 +85,6 @@ group=lttng
 check 'lttng: git am takes the patches' lttng_am "$lttng_git"
 check 'lttng: the modules build without a warning' lttng_builds
 check 'lttng: for the base, the probes are left out, and the build says why' lttng_left_out
-check 'lttng: the first patch alone applies and builds' lttng_fix_alone
 export TIMEOUT="${TIMEOUT:-900}"
 check 'lttng: the guest loads them and records' lttng_guest
 unset TIMEOUT
