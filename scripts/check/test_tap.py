@@ -38,24 +38,6 @@ class Programs(unittest.TestCase):
                                 (['1..0'], 1)):
             self.assertFalse(tap.complete(lines, programs)[0])
 
-    def test_skips(self):
-        for known in ('guest, trap_x: a: this CPU does not raise it', 'i386, p: kernel CP: b',
-                      'guest, p_32: a: no address of the kernel in /proc/kallsyms',
-                      'smp1, p: a: there is only one CPU',
-                      'guest, p: a: vmalloc: not on this machine'):
-            self.assertTrue(tap.known_skip(known), known)
-        for unknown in ('guest, p: kernel CP: b', 'smp2, p: a: there is only one CPU',
-                        'guest, p: a: no address of the kernel in /proc/kallsyms',
-                        'i386, p: a: vmalloc: not on this machine'):
-            self.assertFalse(tap.known_skip(unknown), unknown)
-
-    def test_skips_of_base(self):
-        skip = 'guest, p_32: a: this kernel has no guard regions'
-        for base, known in ('linux-6.12', True), ('linux-7.3', False):
-            hooks = os.path.join(os.path.dirname(__file__), '../../arch-x86-hooks', base)
-            with mock.patch.dict(os.environ, TRAP_HOOKS=hooks):
-                self.assertEqual(tap.known_skip(skip), known)
-
     def test_judge(self):
         self.assertEqual([(result.passed, name, reason) for result, name, reason in
                           tap.judge('guest', TAP + ['ok 4 # SKIP it: no wish'])],

@@ -40,14 +40,6 @@ notices_loss() {	# JOB
 	grep -q '^not ok 3 an entry and an exit for each trap$' "$1/broken"
 }
 
-refuses_options() {
-	local options
-	for options in -x -s '-s x' '-s -1' '-d 4' '-d 1x' '-d 99999999999999999999' argument; do
-		# shellcheck disable=SC2086 # words
-		fails trap_stress "$tests/trap_stress" $options || return 1
-	done
-}
-
 # An NMI that waits for the end of another one leaves a frame on its stack which the guess
 # unwinder takes for the way to that very stack. It says so once: that is the base.
 splats='Call Trace|cut here|KASAN|kmemleak: (.* leaks|.*disabled)|rcu:.*(stall|starve)'
@@ -70,7 +62,6 @@ for on in ${STRESS_KERNEL:-kasan debug}; do
 	check "$group: the guest boots and runs all" run_stress "$on" "$job"
 	report "$group" "$job" 1
 	check "$group: it notices events that are lost" notices_loss "$job"
-	check "$group: bad options are refused in a line" refuses_options
 	check "$group: the console has no complaint" silent "$job"
 	if grep -qx CONFIG_DEBUG_KMEMLEAK=y "$dir/$on/.config"; then
 		check "$group: kmemleak finds nothing" no_leaks "$job"
