@@ -277,7 +277,7 @@ static void read_options(struct options *o, int argc, char **argv)
 			o->config.best = to_source(optarg);
 			break;
 		case VERSION:
-			puts("trapstat 0.2");
+			puts("trapstat " TRAPSTAT_VERSION);
 			exit(flush_stdout());
 		case 'h':
 			fputs(usage, stdout);
