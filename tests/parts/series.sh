@@ -67,6 +67,7 @@ take_by_patch() (
 # SERIES LIMIT [PATH]. SERIES:NUMBER are its first patches
 budgets='trap:3 400
 trap 480
+pagefault:3 560
 pagefault 700
 pagefault 35 arch/x86/mm/fault.c
 pagefault 20 mm/memory.c
