@@ -97,8 +97,8 @@ static __always_inline void pagefault_end(struct pagefault *pf)
 	WRITE_ONCE(current->pagefault, pf->outer);
 }
 #else
-#define pagefault_begin(pf, regs, address, error_code)	((void)(pf))
-#define pagefault_end(pf)				((void)(pf))
+#define pagefault_begin(pf, ...)	((void)(pf))
+#define pagefault_end(pf)		((void)(pf))
 #endif
 
 #endif /* _LINUX_PAGEFAULT_HANDLER_H */
