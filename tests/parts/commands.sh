@@ -184,14 +184,14 @@ mails() (
 	cd build/send/filter && same 1 "$(find . -name '*.patch' | wc -l)" || exit 1
 	mail=$(echo v2-0001-*.patch)
 	in_file "$mail" '^From: A Sender <sender@kernel.dev>$' '^base-commit: [0-9a-f]{40}$' \
-		'^Subject: \[PATCH v2\] tracing: Accept symbols in event filters$' \
+		'^Subject: \[RFC PATCH v2\] tracing: Accept symbols in event filters$' \
 		'^Signed-off-by: A Sender <sender@kernel.dev>$' || exit 1
 	lists=$(sed -n '/^TRACING$/,/^$/s/^L:[[:space:]]*\([^ ]*\).*/\1/p' "$src/MAINTAINERS")
 	for list in ${lists:-linux-kernel@vger.kernel.org}; do
 		in_file "$mail" "^To: $list\$" || exit 1
 	done
 	sed '1,/^---$/d' "$mail" >below && in_file below '^Question: ' &&
-	in_file send-email.log '\[PATCH v2\]' && ! grep -v '^Dry-' send-email.log || exit 1
+	in_file send-email.log '\[RFC PATCH v2\]' && ! grep -v '^Dry-' send-email.log || exit 1
 	! grep -E 'Trap Trace Events|@example.invalid|^A Sender [(]|^prerequisite' "$mail" || exit 1
 	cd ../../.. && NAME='Ä & | Sender' send_dry . SERIES=pagefault &&
 	cd build/send/pagefault || exit 1
