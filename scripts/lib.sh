@@ -72,17 +72,16 @@ whole() {
 	fi
 }
 
-# default_base: the newest base that there are hooks for
-default_base() {
-	find "$top/arch-x86-hooks" -mindepth 2 -maxdepth 2 -name base |
-		sed 's|/base$||; s|.*/||' | sort -V | tail -n 1
-}
+# all_bases: the oldest first
+# default_base: the newest
+all_bases() { (cd "$top/bases" && ls -d linux-*) | sort -V; }
+default_base() { all_bases | tail -n 1; }
 
 # nearest_base VERSION: the base with the fewest releases between it and Linux VERSION, X.Y.
 # Linux 5 and 6 had 20 releases each.
 nearest_base() {
 	local of best='' least='' distance
-	for of in $(cd "$top/arch-x86-hooks" && ls -d linux-*.*); do
+	for of in $(all_bases); do
 		distance=$(($(releases "$1") - $(releases "${of#linux-}")))
 		distance=${distance#-}
 		if [ ! "$best" ] || [ "$distance" -lt "$least" ]; then
@@ -96,15 +95,16 @@ releases() { echo "$((${1%%.*} * 20 + ${1#*.}))"; }
 # set_base [NAME]: set base, and read its pin; base_tag is upstream's name of that version
 set_base() {
 	base=${1:-$(default_base)}
+	base_dir=$top/bases/$base
 	hooks=$top/arch-x86-hooks/$base
 	patches=$top/patches/$base
 	# Just its name: a path with a slash at its end is a file as well
 	case $base in
 	*/*)	false ;;
-	*)	[ -f "$hooks/base" ] ;;
-	esac || die "no base $base; choose one of these: $(cd "$top/arch-x86-hooks" && echo linux*)"
-	# shellcheck source=arch-x86-hooks/linux-7.3/base
-	. "$hooks/base"
+	*)	[ -f "$base_dir/base" ] ;;
+	esac || die "no base $base; choose one of these: $(all_bases | paste -sd " ")"
+	# shellcheck source=bases/linux-7.3/base
+	. "$base_dir/base"
 	base_tag=v$(echo "${base_version%%-*}" | tr '~' -)
 }
 
@@ -256,11 +256,11 @@ list() {
 # all_series: the series in the order in which they are applied
 # entries SERIES|all: the commits of a series, as SERIES/NAME, without those that the base
 # leaves out
-# left_out: those, which arch-x86-hooks/BASE/left-out lists as lines "SERIES/NAME REASON"
+# left_out: those, which bases/BASE/left-out lists as lines "SERIES/NAME REASON"
 # patches_of SERIES|all: its patches, as SERIES/FILE
 all_series() { list "$series_dir/series" | sed 's/[[:space:]].*//'; }
 entries() { lists_of "$series_dir" "$1" | grep -vxF "$(left_out)" || :; }
-left_out() { [ ! -f "$hooks/left-out" ] || list "$hooks/left-out" | sed 's/[[:space:]].*//'; }
+left_out() { [ ! -f "$base_dir/left-out" ] || list "$base_dir/left-out" | sed 's/[[:space:]].*//'; }
 patches_of() { lists_of "$patches" "$1"; }
 # message_of ENTRY: the file with its message, which the base may have of its own
 message_of() {

@@ -9,7 +9,7 @@ report.py bench BASE PATCHED BPF FACTS OUT
 report.py chart RESULTS.TSV             print the chart
 report.py hardware LINES                print the table of make bench-hardware
 
-BASE is of the kernel without the series. TRAP_HOOKS names the folder of the base, whose file
+BASE is of the kernel without the series. TRAP_BASE_DIR names the folder of the base, whose file
 "limits" may have other limits for it."""
 import collections
 import os
@@ -71,7 +71,7 @@ def limits(scope):
     for way, kind, limit, *only in map(str.split, GOALS.strip().splitlines()):
         if scope == 'bench' or not only:
             found[way, kind] = float(limit)
-    path = pathlib.Path(os.environ.get('TRAP_HOOKS', ''), 'limits')
+    path = pathlib.Path(os.environ.get('TRAP_BASE_DIR', ''), 'limits')
     for line in path.read_text().splitlines() if path.is_file() else ():
         if not line.startswith('#'):
             way, kind, limit = line.split()[:3]

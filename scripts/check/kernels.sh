@@ -29,11 +29,11 @@ build_kernel() {
 builds_clean() {	# NAME
 	build_kernel "$1" && [ -s "$dir/$1.log" ] && no_warning "$1"
 }
-# The kconfig of old kernels notes each choice that a fragment makes. arch-x86-hooks/BASE/warnings
+# The kconfig of old kernels notes each choice that a fragment makes. bases/BASE/warnings
 # has the warnings that the unpatched base gives, too.
 no_warning() {	# NAME
 	local own
-	own=$(grep -hv '^#' "$hooks/warnings" 2>/dev/null || :)
+	own=$(grep -hv '^#' "$base_dir/warnings" 2>/dev/null || :)
 	! cat "$dir/$1.log" "$dir/$1/trap_test.log" 2>/dev/null | grep -i 'warning:' |
 		grep -vE "override: .* changes choice state${own:+|$own}"
 }

@@ -18,7 +18,7 @@ import time
 Result = collections.namedtuple('Result', 'program passed name skipped notes')
 
 # A test may skip for these reasons, where "KERNEL, PROGRAM: TEST: REASON" matches. Those of one
-# base alone are in arch-x86-hooks/BASE/skips
+# base alone are in bases/BASE/skips
 KNOWN_SKIPS = (
     r'.*: (this CPU does not raise it|this kernel is 64-bit|this program has (32|64) bit)',
     r'.*, [^:]*_32: .*: no address of the kernel in /proc/kallsyms',
@@ -35,7 +35,7 @@ KNOWN_SKIPS = (
 
 
 def skips_of_base():
-    file = os.path.join(os.environ.get('TRAP_HOOKS', ''), 'skips')
+    file = os.path.join(os.environ.get('TRAP_BASE_DIR', ''), 'skips')
     return [line for line in read(file) if line and not line.startswith('#')]
 
 

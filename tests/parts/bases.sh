@@ -14,6 +14,6 @@ check_of() (
 	[ $failed = 0 ] || { grep '^not ok' "$logs/$1.tap"; exit 1; }
 )
 
-for other in $(cd "$top/arch-x86-hooks" && echo linux-*.*); do
+for other in $(all_bases); do
 	[ "$other" = "$base" ] || check "$other: make check passes" check_of "$other"
 done

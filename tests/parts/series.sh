@@ -99,13 +99,15 @@ cover_letters() {
 pins() (
 	copy=$logs/pin old=${base_version%-*}-0
 	sources_copy "$copy" && cd "$copy" &&
-	sed -i "s/^base_version=.*/base_version=$old/" "arch-x86-hooks/$base/base" &&
-	cp -r arch-x86-hooks before && hook=$(find "arch-x86-hooks/$base/trap" -name '*.diff' | head -n 1) &&
+	sed -i "s/^base_version=.*/base_version=$old/" "bases/$base/base" &&
+	mkdir before && cp -r arch-x86-hooks bases before &&
+	hook=$(find "arch-x86-hooks/$base/trap" -name '*.diff' | head -n 1) &&
 	sed -i 's/^ \(.*[a-z]\)/ no \1/' "$hook" &&
-	fails "$base stays at $old" scripts/series/pin "$base" && cp "before/${hook#*/}" "$hook" &&
-	diff -r before arch-x86-hooks && diff -r "$patches" "patches/$base" &&
+	fails "$base stays at $old" scripts/series/pin "$base" && cp "before/$hook" "$hook" &&
+	diff -r before/arch-x86-hooks arch-x86-hooks && diff -r before/bases bases &&
+	diff -r "$patches" "patches/$base" &&
 	scripts/series/pin "$base" >out && cat out && grep "^$base: $old -> ${source_version%.git}" out &&
-	grep -x "base_version=$source_version" "arch-x86-hooks/$base/base" || exit 1
+	grep -x "base_version=$source_version" "bases/$base/base" || exit 1
 	[ "$source_version" != "$base_version" ] || diff -r "$patches" "patches/$base"
 )
 
