@@ -19,7 +19,7 @@ until [ -f "$top/scripts/lib.sh" ]; do
 done
 cache=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trap-trace-events}
 build=$top/build
-series_dir=$top/arch-x86-hooks/commits
+series_dir=$top/series
 began=${TRAP_BEGAN:-$(date +%s)}
 export TRAP_BEGAN="$began"
 locked=''
@@ -258,14 +258,14 @@ list() {
 # leaves out
 # left_out: those, which bases/BASE/left-out lists as lines "SERIES/NAME REASON"
 # patches_of SERIES|all: its patches, as SERIES/FILE
-all_series() { list "$series_dir/series" | sed 's/[[:space:]].*//'; }
+all_series() { list "$series_dir/order" | sed 's/[[:space:]].*//'; }
 entries() { lists_of "$series_dir" "$1" | grep -vxF "$(left_out)" || :; }
 left_out() { [ ! -f "$base_dir/left-out" ] || list "$base_dir/left-out" | sed 's/[[:space:]].*//'; }
 patches_of() { lists_of "$patches" "$1"; }
 # message_of ENTRY: the file with its message, which the base may have of its own
 message_of() {
-	if [ -f "$hooks/$1.msg" ]; then
-		echo "$hooks/$1.msg"
+	if [ -f "$series_dir/$1.$base.msg" ]; then
+		echo "$series_dir/$1.$base.msg"
 	else
 		echo "$series_dir/$1.msg"
 	fi
@@ -279,14 +279,14 @@ lists_of() {
 
 # below SERIES entries|patches_of: those that the series stands on
 below() (
-	on=$(list "$series_dir/series" | sed -n "s/^$1[[:space:]]\{1,\}//p")
+	on=$(list "$series_dir/order" | sed -n "s/^$1[[:space:]]\{1,\}//p")
 	[ "$on" ] || exit 0
 	all_series | grep -qxF "${on%:*}" ||
-		die "$series_dir/series: $1 stands on '$on', and there is no series '${on%:*}'"
+		die "$series_dir/order: $1 stands on '$on', and there is no series '${on%:*}'"
 	below "${on%:*}" "$2"
 	case $on in
 	*:*)	[ "$("$2" "${on%:*}" | wc -l)" -ge "${on#*:}" ] ||
-			die "$series_dir/series: $1 stands on '$on', which has fewer commits"
+			die "$series_dir/order: $1 stands on '$on', which has fewer commits"
 		"$2" "${on%:*}" | head -n "${on#*:}" ;;
 	*)	"$2" "$on" ;;
 	esac

@@ -44,13 +44,13 @@ passes() {
 patches_of all | sed 's/[.]patch$//' >"$logs/bisect.list"
 plain_git -C "$shared/src" rev-list --reverse base..HEAD |
 	paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
-for one in $(list "$series_dir/series" | sed -n 's/[[:space:]].*:.*//p'); do
+for one in $(list "$series_dir/order" | sed -n 's/[[:space:]].*:.*//p'); do
 	[ "$(patches_of "$one")" ] || continue
 	rm -rf "$logs/am" && plain_git -C "$shared/src" worktree prune
 	files=$({ below "$one" patches_of && patches_of "$one"; } | sed "s|^|$patches/|")
 	# shellcheck disable=SC2086 # a list
 	(use_identity && am_on "$shared/src" "$logs/am" base $files) >"$logs/am.log" 2>&1 || {
-		fail "bisect: $one stands on no more than commits/series says (log: $logs/am.log)"
+		fail "bisect: $one stands on no more than series/order says (log: $logs/am.log)"
 		continue
 	}
 	echo "$(plain_git -C "$logs/am" rev-parse HEAD) $one-alone"

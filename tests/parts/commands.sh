@@ -215,7 +215,7 @@ some_are_there() {
 	work_tree "$logs/some" "$(plain_git -C "$src" rev-list --reverse base..HEAD | head -n 1)" &&
 	not_sent 'has some of the patches already' KERNEL_TREE="$logs/some" || return 1
 	(
-		cd "$logs/not-sent" && sed -i '/^cr2$/d' arch-x86-hooks/commits/fixes/series &&
+		cd "$logs/not-sent" && sed -i '/^cr2$/d' series/fixes/series &&
 		scripts/series/make "$base" && send_dry . KERNEL_TREE="$logs/some" &&
 		grep -x "base-commit: $(plain_git -C "$logs/some" rev-parse HEAD)" \
 			build/send/filter/*.patch

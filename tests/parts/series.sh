@@ -93,7 +93,7 @@ cover_letters() {
 		[ ! -d "$folder" ] || echo "$folder/cover-letter.txt"
 	done) && ! grep -L '^diff --git ' "$patches"/*/*.patch | grep . &&
 	! awk 'FNR == 1 { n = 0 } /^Changes in v/ { nextfile } ++n == 81 { print FILENAME }' \
-		"$top"/arch-x86-hooks/commits/*/cover | grep .
+		"$series_dir"/*/cover | grep .
 }
 # From a version before it, and not with a diff that does not apply to the newest one
 pins() (
