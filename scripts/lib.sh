@@ -235,16 +235,15 @@ ccache_for() {
 
 # kernel_path SERIES REPO-FILE: where a new kernel file of that series stands in the kernel
 # It fails for a file that is in no folder of the series
-path_map='include-trace-events include/trace/events
-include-linux include/linux
-mm-hooks mm
-arch-x86-hooks arch/x86
-selftests tools/testing/selftests
-Documentation Documentation/trace'
+path_map='kernel
+include-trace-events include/trace/events/
+arch-x86-hooks arch/x86/
+selftests tools/testing/selftests/
+Documentation Documentation/trace/'
 
 kernel_path() {
 	echo "$path_map" | while read -r ours theirs; do
-		case $2 in "$ours/$1/"*) echo "$theirs/${2#"$ours/$1/"}" ;; esac
+		case $2 in "$ours/$1/"*) echo "$theirs${2#"$ours/$1/"}" ;; esac
 	done | grep .
 }
 
