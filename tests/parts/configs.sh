@@ -24,16 +24,16 @@ allmodconfig() (
 	! grep -iE 'warning:|error:' "$logs/allmodconfig.make"
 )
 
-# The page fault events of another architecture, see docs/ports.md
+# The page fault events of another architecture, see ports/README.md
 port() (	# ARCHITECTURE
 	out=$dir/built/port-$1
 	export ARCH="$1" LLVM=-19
 	pmake() { make -s -C "$dir/ports" O="$out" "$@"; }
-	added=$(grep -c '^+\([^+]\|$\)' "$hooks/ports/$1.diff")
-	grep "^| $1 | $added |" "$top/docs/ports.md" ||
-		{ echo "docs/ports.md has another number than $added for $1"; exit 1; }
+	added=$(grep -c '^+\([^+]\|$\)' "$top/ports/$base/$1.diff")
+	grep "^| $1 | $added |" "$top/ports/README.md" ||
+		{ echo "ports/README.md has another number than $added for $1"; exit 1; }
 	trap 'rm -rf "$out"' EXIT
-	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$hooks/ports/$1.diff" &&
+	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$top/ports/$base/$1.diff" &&
 	rm -rf "$out" && mkdir -p "$out" && pmake defconfig &&
 	"$src/scripts/config" --file "$out/.config" -e FTRACE -e FUNCTION_TRACER -e WERROR &&
 	pmake olddefconfig && grep -qx CONFIG_TRACEPOINTS=y "$out/.config" &&
@@ -59,7 +59,7 @@ for config in "$top"/scripts/kernel/config/built/*.config; do
 done
 # shellcheck disable=SC2034 # for selected()
 group=''
-for port in "$hooks"/ports/*.diff; do
+for port in "$top/ports/$base"/*.diff; do
 	if [ ! -f "$port" ]; then
 		! selected 'configs: ports' || skip 'configs: ports' "there are no ports for $base"
 		break

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
 # defects: defects of the kernel, switched on one by one, and each caught by its test
 #
-# They are in arch-x86-hooks/BASE/defects/: defects.diff puts all of them into one kernel,
+# They are in tests/defects/BASE/: defects.diff puts all of them into one kernel,
 # which has one of them on at a time. The table beside it says which program catches it, and
 # which tests of that fail then. Others may fail as well. One guest runs a program with each
 # of its defects, and at last without one: then all tests pass, so nothing of a defect is left.
@@ -15,7 +15,7 @@
 #				defect has a guest of its own, and those after "alone" in the
 #				table have one, too.
 
-defects=$hooks/defects
+defects=$top/tests/defects/$base
 [ -f "$defects/table" ] || skip_part "there are no defects for $base"
 tab=$(printf '\t')
 
