@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# The commands, each one a script of scripts/; "make help" says what they do.
+# The commands, each one a script of scripts/, tests/ or bench/; "make help" says what they do.
 
 # What a user gives on the command line reaches the scripts as it was typed
 override CMD := $(value CMD)
@@ -72,10 +72,10 @@ check-%:
 	@scripts/check/run $*
 
 bench:		## measure what the events cost, beside other tools, and write build/bench/BASE/
-	@scripts/bench/run
+	@bench/qemu
 
 bench-hardware:	## measure time on this machine, with the kernel that runs, and print a table
-	@scripts/bench/hardware
+	@bench/hardware
 
 series:		## make patches/BASE and patches/lttng-modules from the sources
 	@scripts/series/make $(BASE)

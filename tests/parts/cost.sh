@@ -3,7 +3,7 @@
 # cost: what the events cost, off and on; what is inlined; make bench-hardware, in a guest
 
 kernels run run-base
-bench=$top/scripts/bench
+bench=$top/bench
 
 # The objects with hooks have only the functions of the base, but for one: nothing else that the
 # base inlines is called. Without the prefixes and suffixes of the compiler

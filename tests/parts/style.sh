@@ -5,8 +5,8 @@
 checkpatch() { is_silent "$top/scripts/series/checkpatch" "$src" "$base" "$1"; }
 checkpatch_programs() (
 	# It leaves a file with names where it runs
-	cd "$logs" && is_silent find "$top/scripts" "$top/tests" "$top/trapstat" -name '*.[chS]' \
-		-exec "$top/scripts/check/checkpatch" {} +
+	cd "$logs" && is_silent find "$top/bench" "$top/scripts" "$top/tests" "$top/trapstat" \
+		-name '*.[chS]' -exec "$top/scripts/check/checkpatch" {} +
 )
 # With Debian's python, which the kernel's own scripts want, it succeeds and says nothing
 is_silent() {
@@ -64,7 +64,7 @@ documentation() {
 for file in $(patches_of all); do
 	check_with "$licences" "checkpatch --strict: ${file%.patch}" checkpatch "$file"
 done
-name='checkpatch --strict on the programs of scripts/ and tests/'
+name='checkpatch --strict on our programs'
 if [ "$base" = "$(default_base)" ]; then
 	check_with "$licences" "$name" checkpatch_programs
 elif selected "$name"; then

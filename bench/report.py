@@ -181,7 +181,7 @@ def bench(base, patched, bpf, facts, out):
     found = [*facts, *records(base, patched, bpf)]
     out = pathlib.Path(out)
     out.joinpath('results.tsv').write_text(
-        '# SPDX-License-Identifier: GPL-2.0\n# Made by make bench: docs/bench.md\n' +
+        '# SPDX-License-Identifier: GPL-2.0\n# Made by make bench: bench/README.md\n' +
         ''.join('\t'.join(line) + '\n' for line in found))
     text = ''.join('%s: %s\n' % (line[1], ' '.join(line[2:])) for line in facts)
     text += '\n' + goals(rows)
