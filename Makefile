@@ -55,21 +55,21 @@ trapstat:	## build trapstat: page faults on any x86_64 kernel since 5.13; other 
 install: trapstat	## install it and its man page, with DESTDIR= and PREFIX=
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat install
 
-# make runs scripts/check/run itself: a shell in between would not pass a signal on
+# make runs tests/check itself: a shell in between would not pass a signal on
 check:		## the tests that every change has to pass
-	@scripts/check/run fast
+	@tests/check fast
 
 check-quick:	## the first tests to run: patches, style, the kselftest in one guest
-	@scripts/check/run quick
+	@tests/check quick
 
 check-ci:	## make check, what the events cost, and each seeded defect of the kernel
-	@scripts/check/run ci
+	@tests/check ci
 
 check-all:	## all tests; this takes hours
-	@scripts/check/run all
+	@tests/check all
 
 check-%:
-	@scripts/check/run $*
+	@tests/check $*
 
 bench:		## measure what the events cost, beside other tools, and write build/bench/BASE/
 	@bench/qemu

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # bisect: each patch of the series builds, boots and passes its kselftest, FIRST= to LAST=
 #
 # So that git bisect never meets a kernel that is broken by the series. There is one
@@ -8,7 +8,7 @@
 # alone. FIRST and LAST are numbers in this order: without them, it is all.
 
 demo=$logs/bisect.demo
-gcc -O2 -static -o "$demo" "$top/scripts/guest/demo.c"
+gcc -O2 -static -o "$demo" "$top/scripts/vm/demo.c"
 
 builds() {
 	plain_git -C "$src" checkout -q -f --detach "$commit" &&

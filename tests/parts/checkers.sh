@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of scripts/check/run, lists
+# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of tests/check, lists
 # checkers: sparse, W=1, coccicheck, Sphinx, get_maintainer and spdxcheck, against the base
 #
 # What they say of the files that the series touch is compared, without line numbers, with

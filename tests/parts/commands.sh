@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # commands: what make run, make deb and make send-dry do and say, with bad input as well
 
 # in_file FILE PATTERN...: each is in a line, between any spaces

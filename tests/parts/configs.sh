@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
 #
 # The warnings of the compiler and of objtool are errors here, but for allmodconfig.

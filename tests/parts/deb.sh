@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # deb: make deb with Debian's cloud configuration, installed into a Debian that boots with it
 #
 # All is as on a user's machine: the packages are installed by dpkg, initramfs-tools makes the
@@ -82,7 +82,7 @@ installed() (
 	image=$(ls "$packages"/linux-image-*-trap_*_amd64.deb) && build_kselftest || return 1
 	rm -rf "$logs/add" && mkdir -p "$logs/add/check" && cd "$logs/add/check" &&
 	cp "$image" image.deb && cp "$kselftest"/trap/*_* "$kselftest"/pagefault/*_* . &&
-	gcc -O2 -static -o demo "$top/scripts/guest/demo.c" || return 1
+	gcc -O2 -static -o demo "$top/scripts/vm/demo.c" || return 1
 	cat >init <<-'END'
 	#!/bin/sh
 	exec >/dev/ttyS1 2>&1

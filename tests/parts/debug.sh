@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # debug: all test programs on a kernel with lockdep and the like, without a complaint
 
 check 'debug: the kernel builds without a warning' builds_clean debug

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # ftracetest: the kernel's own selftests of ftrace, with the series and without it
 #
 # All guests run the tests of the base, each folder in a guest of its own. "events on" has the

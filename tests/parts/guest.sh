@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # guest: the kselftest and the programs of tests/ on x86_64, trace-cmd, perf, bpftrace, recipes
 
 kernels guest
@@ -81,7 +81,7 @@ recipes() {
 	compare extract "$logs/recipes.sh" "$top/Documentation/pagefault/events-pagefault.rst" \
 		>"$logs/recipes.names" &&
 	guest guest "$logs/recipes" -d 64 <<EOF || return 1
-$top/scripts/guest/recipes $logs/recipes.sh /job $logs/raise each 300 /disk/cold
+$top/tests/in-guest/run-recipes $logs/recipes.sh /job $logs/raise each 300 /disk/cold
 EOF
 	console_clean "$logs/recipes/console.log"
 }
@@ -105,7 +105,7 @@ EOF
 
 # Two divisions by zero, as people's tools show them
 demo_in_tools() {
-	gcc -O2 -static -o "$logs/demo" "$top/scripts/guest/demo.c" &&
+	gcc -O2 -static -o "$logs/demo" "$top/scripts/vm/demo.c" &&
 	guest guest "$logs/tools" <<EOF || return 1
 cd /tmp && exec 2>/job/errors
 trace-cmd record -q -e trap -f 'vector == 0' -o t.dat $logs/demo >/dev/null

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # i386: all test programs on a 32-bit kernel
 
 check 'i386: the kernel builds without a warning' builds_clean i386

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # kselftest: the kselftest in one guest, with the kernel of make run
 #
 # That kernel has no disk, no 32-bit programs and no monitors of RV: the part guest has.

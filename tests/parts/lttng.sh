@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of tests/check
 # lttng: the probes for LTTng build, record what ftrace records, and are harmless elsewhere
 #
 # What is built is in build/BASE/lttng/, and stays there: make check builds it again only if
@@ -116,12 +116,12 @@ lttng_left_out() (
 )
 
 # The demo, and the traps and page faults of two programs of the kselftest; then the traces as
-# text, for scripts/report/compare.py
+# text, for tests/compare.py
 lttng_guest() {
 	local job="$logs/lttng"
-	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/guest/demo.c" &&
+	gcc -O2 -static -o "$logs/lttng-demo" "$top/scripts/vm/demo.c" &&
 	guest guest "$job" -d 512 <<EOF || return 1
-$top/scripts/guest/lttng /job $lttng/guest/modules $logs/lttng-demo \
+$top/tests/in-guest/record-lttng /job $lttng/guest/modules $logs/lttng-demo \
 	$(path_of trap_events) $(path_of pagefault_outcome)
 EOF
 	cat "$job/lttng"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # rt: all test programs on a kernel with PREEMPT_RT
 
 kernels rt

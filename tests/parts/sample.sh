@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # sample: the module of samples/trap_events counts, and unloads while traps are raised
 #
 # LOADS=300: how many times it is loaded and unloaded.

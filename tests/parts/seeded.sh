@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # seeded: bugs of patches, tests and scripts, each in a scratch copy, and each caught by its part
 #
 # They show that the parts can fail: those of the kernel itself are in the part defects. A file
@@ -60,7 +60,7 @@ is_caught() (	# BUG
 	}
 	[ "$(header "$1" series)" = 'as it is' ] || scripts/series/make "$base" || exit 1
 	out=$logs/seeded.out
-	! ONLY=$only scripts/check/run "$(header "$1" part)" >"$out" ||
+	! ONLY=$only tests/check "$(header "$1" part)" >"$out" ||
 		{ echo 'it is not caught'; exit 1; }
 	cat "$out"
 	if ! grep -q '^not ok ' "$out" && grep -q '^ok .* # SKIP ' "$out"; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of scripts/check/run, lists
+# shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of tests/check, lists
 # series: the patches match the sources, and git am applies them
 
 # The series

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # stress: random traps while everything changes at random, 4 CPUs, on kasan, then on debug
 #
 # STRESS_SECONDS=120 and STRESS_SEED=NUMBER say for how long, and repeat the choices of a run;

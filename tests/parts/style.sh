@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2046 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2046 # variables of tests/check
 # style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling, unit tests
 
 checkpatch() { is_silent "$top/scripts/series/checkpatch" "$src" "$base" "$1"; }
 checkpatch_programs() (
 	# It leaves a file with names where it runs
 	cd "$logs" && is_silent find "$top/bench" "$top/scripts" "$top/tests" "$top/trapstat" \
-		-name '*.[chS]' -exec "$top/scripts/check/checkpatch" {} +
+		-name '*.[chS]' -exec "$top/tests/checkpatch-programs" {} +
 )
 # With Debian's python, which the kernel's own scripts want, it succeeds and says nothing
 is_silent() {
@@ -73,6 +73,6 @@ fi
 check 'kernel-doc of what the series adds' kernel_doc
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
 check 'SPDX in every file' spdx
-check 'the unit tests of scripts/ pass' "$top/scripts/check/unit"
+check 'the unit tests pass' "$top/tests/unit-tests"
 check_with shellcheck shellcheck shell_scripts
 check_with codespell codespell spelling

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of tests/check
 # tools: tracefs, trace-cmd, perf and bpftrace show what was raised, to the last one, and recipes
 #
-# In the guest, scripts/guest/tools has each of them record a program that raises four of each
-# kind of trap and page fault, and says which (scripts/guest/raise.c). scripts/report/compare.py
+# In the guest, tests/in-guest/record-tools has each of them record a program that raises four of each
+# kind of trap and page fault, and says which (tests/in-guest/raise.c). tests/compare.py
 # compares both. The tools are Debian's newest: see scripts/vm/rootfs.
 
 root=$("$top/scripts/vm/rootfs" "$base" 2>"$logs/root.log") ||
@@ -18,9 +18,9 @@ tools_guest() {
 		"$top/Documentation/pagefault/events-pagefault.rst" >"$logs/recipes.names" &&
 	guest tools "$out" -r "$root" -d 64 <<EOF || return 1
 {
-	$top/scripts/guest/tools $logs/raise /job
+	$top/tests/in-guest/record-tools $logs/raise /job
 	echo "status \$?"
-	$top/scripts/guest/recipes $logs/recipes /job $logs/raise each 300 /disk/cold
+	$top/tests/in-guest/run-recipes $logs/recipes /job $logs/raise each 300 /disk/cold
 } >/job/log 2>&1
 EOF
 	cat "$out/log"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154,SC2034 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # trapstat: trapstat's counts match a known workload, on our kernel and on Debian's
 #
 # Debian's kernels are those that this release has packages of. They come with their modules,

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of scripts/check/run
+# shellcheck shell=sh disable=SC2154 # variables of tests/check
 # What the parts in tests/parts/ share: how a kernel is built, booted and tested, and which
-# messages are allowed on its console. Sourced by scripts/check/run.
+# messages are allowed on its console. Sourced by tests/check.
 
 # The programs of the kselftest, and our own ones, of tests/
 kselftest=$shared/programs/kselftest
 kselftests='trap pagefault'
 tests=$shared/programs/own
-tap=$top/scripts/check/tap.py
+tap=$top/tests/tap.py
 
 # build_kernel NAME: of the source without the series, if the name ends in "-base". One
 # that runs the kselftest gets the test module, and so does clang's, for its warnings.
@@ -183,16 +183,16 @@ own_programs() {
 }
 all_programs() { kselftest_programs; own_programs; }
 
-# build_raise FILE: the program of scripts/guest/raise.c
+# build_raise FILE: the program of tests/in-guest/raise.c
 build_raise() {
 	local selftests="$src/tools/testing/selftests"
 	gcc -O0 -Wall -mno-red-zone -static -I"$selftests" -I"$selftests/trap" -o "$1" \
-		"$top/scripts/guest/raise.c" "$selftests/trap/common.c" \
+		"$top/tests/in-guest/raise.c" "$selftests/trap/common.c" \
 		"$selftests/trap/user_traps.c"
 }
 
 # compare CHECK DIR WORDS...: see there
-compare() { "$top/scripts/report/compare.py" "$@"; }
+compare() { "$top/tests/compare.py" "$@"; }
 
 # path_of PROGRAM: a path stays as it is
 path_of() {

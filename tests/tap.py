@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Reads and writes the results of tests, which are in TAP.
 
-tap.py number COMMAND: number the results of scripts/check/run as they come on stdin. Then
+tap.py number COMMAND: number the results of tests/check as they come on stdin. Then
 print a table and the total. COMMAND repeats all.
 tap.py report PART NAME SETTINGS FILE: the results in FILE, of programs in a guest, for
 "number". NAME is the kernel, SETTINGS are those of "make" that repeat them.
