@@ -3,7 +3,7 @@
 # What the parts in tests/parts/ share: how a kernel is built, booted and tested, and which
 # messages are allowed on its console. Sourced by tests/check.
 
-# The programs of the kselftest, and our own ones, of tests/
+# The programs of the kselftest, and our own ones, of tests/programs/
 kselftest=$shared/programs/kselftest
 kselftests='trap pagefault'
 tests=$shared/programs/own
@@ -43,8 +43,8 @@ no_warning() {	# NAME
 build_kselftest() (
 	flock 8
 	selftests=$shared/src/tools/testing/selftests
-	head="$(plain_git -C "$shared/src" rev-parse HEAD) $(cat "$top"/tests/Makefile \
-		"$top"/tests/*.[ch] "$top"/selftests/*/[tp]*/* | cksum)"
+	head="$(plain_git -C "$shared/src" rev-parse HEAD) $(cat \
+		"$top"/tests/programs/* "$top"/selftests/*/[tp]*/* | cksum)"
 	[ "$(cat "$kselftest/built" 2>/dev/null)" != "$head" ] ||
 		[ ! -f "$shared/kselftest.log" ] || exit 0
 	rm -rf "$kselftest" "$tests" "$shared/kselftest/kselftest" &&
@@ -66,7 +66,7 @@ build_kselftest() (
 		done
 	done
 	mkdir -p "$tests" || exit 1
-	if ! make -s -C "$top/tests" OUTPUT="$tests" KERNEL="$shared/src" \
+	if ! make -s -C "$top/tests/programs" OUTPUT="$tests" KERNEL="$shared/src" \
 		HEADERS="$shared/kselftest/usr/include" >"$shared/tests.log" 2>&1; then
 		cat "$shared/tests.log"
 		exit 1

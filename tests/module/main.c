@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Raise traps in kernel mode on demand, for the programs of tests/.
+ * Raise traps in kernel mode on demand, for the programs of tests/programs/.
  *
  * This module is for kernels that run tests. It stays loaded once it has raised an
  * oops, as the task that died was in its code.

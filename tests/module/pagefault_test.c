@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Raise page faults in kernel mode that end in ways which no program can bring
- * about, for the programs of tests/.
+ * about, for the programs of tests/programs/.
  *
  * /sys/kernel/debug/x86_trap_test/fault lists them, a line each. Write a name to
  * raise it once. The write fails with EOPNOTSUPP if the CPU or the

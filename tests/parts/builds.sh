@@ -9,4 +9,4 @@ kselftest_builds_clean() {
 
 check 'run: the kernel builds without a warning' builds_clean run
 check 'the kernel builds without a warning' builds_clean guest
-check 'the kselftest and the programs of tests/ build without a warning' kselftest_builds_clean
+check 'the kselftest and our own programs build without a warning' kselftest_builds_clean
