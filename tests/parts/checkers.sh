@@ -70,7 +70,7 @@ objects() {
 # not checked. After an error of sparse, which the base has too, it goes on with the next
 # object. A note on the way to an included file is no warning, and changes with each #include
 compile() {
-	local out=checkers said object config="$top/scripts/kernel/config"
+	local out=checkers said object config="$top/configs"
 	[ "$1" != i386 ] || out=i386
 	"$top/scripts/kernel/build" -c "$work/src" $out "$config/checkers.config" \
 		"$config/foreign.config" || return 1

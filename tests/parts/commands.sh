@@ -140,7 +140,7 @@ conflict() (
 no_deb() {	# WORDS VARIABLE=VALUE...
 	local words="$1"
 	shift
-	fails "$words" env CONFIG="$top/scripts/kernel/config/guest.config" "$@" \
+	fails "$words" env CONFIG="$top/configs/guest.config" "$@" \
 		"$top/scripts/kernel/deb"
 }
 # Neither in /boot nor in /proc

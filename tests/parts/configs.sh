@@ -42,7 +42,7 @@ port() (	# ARCHITECTURE
 
 clang='clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19'
 mkdir -p "$dir/built"
-for config in "$top"/scripts/kernel/config/built/*.config; do
+for config in "$top"/configs/built/*.config; do
 	name=$(basename "$config" .config)
 	test="configs: $name builds without a warning"
 	group="configs: $name"

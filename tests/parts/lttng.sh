@@ -51,7 +51,7 @@ prepare_kernel() {
 	case $1 in
 	*-base)
 		"$top/scripts/kernel/build" -c "$dir/src-base" "$1" \
-			"$top/scripts/kernel/config/foreign.config" &&
+			"$top/configs/foreign.config" &&
 		kernel_make "$dir/src-base" "$1" modules_prepare ;;
 	*)
 		takes_modules "$1" ;;
@@ -98,7 +98,7 @@ lttng_builds() {
 }
 
 # For the base, they are left out, the log says why, and all the others are there
-guest_config=$top/scripts/kernel/config/guest.config
+guest_config=$top/configs/guest.config
 lttng_left_out() (
 	(
 		flock 8
