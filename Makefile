@@ -39,10 +39,10 @@ help:		## this list
 	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
 
 run:		## boot the patched kernel, run a program there, show its traps
-	@scripts/vm/run
+	@scripts/vm/run-guest
 
 shell:		## boot the patched kernel, with a shell on this terminal
-	@scripts/vm/run shell
+	@scripts/vm/run-guest shell
 
 deb:		## packages of the patched kernel for your machine, with its configuration
 	@scripts/kernel/deb

@@ -109,7 +109,7 @@ def raised(text, only=lambda kind: True):
     return sum(wanted.values())
 
 
-# The tools, each with a program that raises each kind, in files that tests/in-guest/record-tools writes
+# The tools, each with a program that raises each kind, in files that in-guest/record-tools writes
 def tool(name):
     raised(read(name))
 
@@ -177,7 +177,7 @@ def recipe(name):
 
 
 def of_programs(path):
-    """The records of the programs of tests/in-guest/record-lttng, by task, and NMIs apart: one may come
+    """The records of the programs of in-guest/record-lttng, by task, and NMIs apart: one may come
     between the probes of ftrace and of LTTng. A kernel address is a symbol for ftrace."""
     first, last = map(int, read('tids').split())
     tasks = collections.defaultdict(list)

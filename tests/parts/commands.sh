@@ -12,7 +12,7 @@ in_file() {
 	done
 }
 demo() {
-	"$top/scripts/vm/run" >"$logs/demo.said" || return 1
+	"$top/scripts/vm/run-guest" >"$logs/demo.said" || return 1
 	# MINOR: those of the demo, and what its start copies. The last one is a function of the
 	# demo, whose mapping the kernel forgets at its end
 	in_file "$logs/demo.said" '#DE 2 0 ' '#BP 3 0 ' '#UD 2 0 ' '#GP 2 0 ' \
@@ -34,16 +34,16 @@ demo_trace() {
 		"$(grep -c 'pagefault_exit: ' "$trace")"
 }
 trace_lines() {
-	TRACE_LINES=20 CMD='/bin/true' "$top/scripts/vm/run" >"$logs/trace-lines" &&
+	TRACE_LINES=20 CMD='/bin/true' "$top/scripts/vm/run-guest" >"$logs/trace-lines" &&
 	head -n 1 "$logs/trace-lines" | grep -q '^# tracer: nop' &&
 	sed -n 22p "$logs/trace-lines" | grep '^trapstat: .*, exit status 0: /bin/true$'
 }
 a_program() {
-	CMD='echo out; echo err >&2; exit 3' "$top/scripts/vm/run" >"$logs/a-program" &&
+	CMD='echo out; echo err >&2; exit 3' "$top/scripts/vm/run-guest" >"$logs/a-program" &&
 	in_file "$logs/a-program" '^out$' '^err$' 'exit status 3: sh -c '
 }
 panics() {
-	fails panicked env CMD='echo c >/proc/sysrq-trigger' "$top/scripts/vm/run"
+	fails panicked env CMD='echo c >/proc/sysrq-trigger' "$top/scripts/vm/run-guest"
 }
 oopses() {
 	echo 'echo EXCEPTION >/sys/kernel/debug/provoke-crash/DIRECT' >"$logs/oops" &&
@@ -53,7 +53,7 @@ guest_of() {
 	guest guest "$logs/oops.job" <"$1"
 }
 hangs() {
-	fails 'did not end within 12 s' env TIMEOUT=12 CMD='sleep 600' "$top/scripts/vm/run"
+	fails 'did not end within 12 s' env TIMEOUT=12 CMD='sleep 600' "$top/scripts/vm/run-guest"
 }
 
 # Bad input: one line of error that names the way out, and nothing left behind. The version of
@@ -82,7 +82,7 @@ local_changes() (
 	same b "$(cat $file)"
 )
 no_such_program() {
-	fails "no program 'no-such-program'" env CMD='no-such-program -x' "$top/scripts/vm/run"
+	fails "no program 'no-such-program'" env CMD='no-such-program -x' "$top/scripts/vm/run-guest"
 }
 no_install() (
 	mkdir -p "$logs/bin" && cd "$logs/bin" || exit 1
@@ -242,7 +242,7 @@ check 'make run: a guest that panics' panics
 check 'boot: a guest that oopses' oopses
 check 'make run: a guest that hangs' hangs
 check 'bad input: no such program' no_such_program
-check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other "$top/scripts/vm/run"
+check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other "$top/scripts/vm/run-guest"
 check 'bad input: missing tools and NO_INSTALL=1' no_install
 mkdir -p "$logs/no-tree"
 check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"
@@ -252,7 +252,7 @@ check 'bad input: KERNEL_TREE has another architecture only' other_architecture
 check 'bad input: KERNEL_TREE has local changes in touched files' local_changes
 for name in "$base/" linux-9.9; do
 	check "bad input: BASE=$name" fails 'choose one of these: linux-' env BASE="$name" \
-		"$top/scripts/vm/run"
+		"$top/scripts/vm/run-guest"
 done
 check 'KERNEL_TREE: git am -3 takes a tree close to the base' three_way
 check 'KERNEL_TREE: conflicts that the user solves' conflict

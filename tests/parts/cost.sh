@@ -29,13 +29,13 @@ prices() {
 		echo ". $bench/ways"
 		echo "trap_cost='$logs/trap_cost -r 5 -n 6000' lines=/job/lines buffer_kb=16384"
 		echo 'set -e; sleep 3'
-		echo "measure off $("$bench/report.py" paths check)"
+		echo "measure off $("$bench/figures.py" paths check)"
 		cat
 	} | guest "$1" "$2" -n -c 1 && [ "$(cat "$2/status")" = 0 ]
 }
 without() {
 	prices run-base "$logs/cost-base" </dev/null &&
-	"$bench/report.py" check "$logs/cost-base/lines"
+	"$bench/figures.py" check "$logs/cost-base/lines"
 }
 with() {
 	prices run "$logs/cost" <<'EOF'
@@ -47,7 +47,7 @@ if $trap_cost swap_in 2>/job/no-swap; then exit 1; fi
 EOF
 }
 within_goals() {
-	"$bench/report.py" check "$logs/cost-base/lines" "$1/lines"
+	"$bench/figures.py" check "$logs/cost-base/lines" "$1/lines"
 }
 # The same comparison, with figures of an event that is on
 on_is_seen() {

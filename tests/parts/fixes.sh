@@ -4,13 +4,13 @@
 #
 # The base kernels are built for this alone.
 
-# reproduced KERNEL JOB [OPTION OF BOOT...]: tests/fixes/run in a guest
+# reproduced KERNEL JOB [OPTION OF BOOT...]: tests/fixes/reproduce in a guest
 reproduced() {
 	local kernel="$1" job="$2" status=0
 	shift 2
 	guest "$kernel" "$job" "$@" <<END || status=$?
 [ ! -f $logs/rcu_eqs.$kernel/rcu_eqs.ko ] || cp $logs/rcu_eqs.$kernel/rcu_eqs.ko /job
-$top/tests/fixes/run >/job/tap 2>&1
+$top/tests/fixes/reproduce >/job/tap 2>&1
 END
 	cat "$job/tap"
 	return $status

@@ -33,7 +33,7 @@ noticed() {
 }
 
 run_root() {
-	ROOT=tools CMD='perf --version' "$top/scripts/vm/run" >"$logs/run-root" &&
+	ROOT=tools CMD='perf --version' "$top/scripts/vm/run-guest" >"$logs/run-root" &&
 	grep -q 'exit status 0: perf --version$' "$logs/run-root"
 }
 

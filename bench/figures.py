@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the events cost, of the lines of trap_cost:
 
-report.py paths check|bench             print the kinds of trap to measure while all is off
-report.py check BASE [PATCHED]          compare with the goals; fail if one is missed
-report.py bench BASE PATCHED BPF FACTS OUT
+figures.py paths check|bench            print the kinds of trap to measure while all is off
+figures.py check BASE [PATCHED]         compare with the goals; fail if one is missed
+figures.py bench BASE PATCHED BPF FACTS OUT
                                         make OUT/results.tsv, results.txt and chart.svg
-report.py chart RESULTS.TSV             print the chart
-report.py hardware LINES                print the table of make bench-hardware
+figures.py chart RESULTS.TSV            print the chart
+figures.py hardware LINES               print the table of make bench-hardware
 
 BASE is of the kernel without the series. TRAP_BASE_DIR names the folder of the base, whose file
 "limits" may have other limits for it."""
