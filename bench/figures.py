@@ -47,7 +47,7 @@ off             fork            700   bench
 off             page_fault1     5.5   bench
 off             page_fault2     5.5   bench
 off             page_fault3     5.5   bench
-trap            int3            1180
+trap            int3            1174
 trap            zero_page       2
 pagefault_exit  zero_page       740
 pagefault       zero_page       1310
