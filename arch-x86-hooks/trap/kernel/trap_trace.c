@@ -12,8 +12,9 @@
  *    counted and not traced. An NMI ends before the probe continues, so either
  *    both events of such a trap are suppressed, or none.
  *  - A trap from user mode cannot come from a probe. It is always traced.
- *  - A trap in a #MC is suppressed in the same way: if the memory behind the stack
- *    of the user is bad, a stack walk would raise the next #MC.
+ *  - A trap in do_machine_check() is suppressed in the same way: if the memory
+ *    behind the user's stack is bad, a stack walk would raise the next #MC. If
+ *    the task dies there, the CPU traces no further trap of kernel mode.
  *  - If a probe oopses, the bit stays set in the task that dies. Other tasks on
  *    this CPU are traced as before.
  *
