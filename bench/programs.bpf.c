@@ -52,7 +52,8 @@ int BPF_PROG(tp_btf_hist, const struct pagefault *pf)
 #define VM_FAULT_RETRY		0x400
 #define VM_FAULT_ERROR		0x873
 
-enum outcome { MINOR, MAJOR, RETRY, FAILED };
+/* Rows of the histogram */
+enum { MINOR, MAJOR, RETRY, FAILED };
 
 /* When the task's call began */
 struct {

@@ -10,9 +10,6 @@ import sys
 EVENT = re.compile(r'\b((?:trap|pagefault|page_fault)_[a-z]+): +(.*)')
 FIELD = re.compile(r'(\w+)=(\S*)')
 NUMBER = re.compile(r'(0x[0-9a-fA-F]+|-?\d+)(?:ns|\(.*\))?$')
-# Of include-trace-events/pagefault/pagefault.h, in its order
-OUTCOMES = 'MINOR MAJOR INTERRUPTED OOM FIXUP SIGNAL ARCH RETRY FAILED'.split()
-KINDS = 'NONE ANON FILE SHMEM HUGETLB SPECIAL'.split()
 TRIED = 0xc			# the flags that say how often a fault was tried
 FIELDS = {
     'trap_entry': 'vector error_code user_mode ip',
@@ -41,6 +38,12 @@ def same(what, found, wanted):
     equal(what + ', missing', sorted(set(wanted) - set(found)), [])
 
 
+def name_of(field, number):
+    """The name that the format of pagefault_exit gives this outcome or kind."""
+    names = re.search(r'REC->%s, ((\{[^}]*\}[, ]*)*)' % field, read('format'))[1]
+    return dict(re.findall(r'\{ (\d+), "(\w+)" \}', names))[str(number)]
+
+
 def values(text):
     """Fields by name. The number of 13(#GP), 0x3(COW|SWAPIN) and 40ns; the name of an outcome;
     else the word."""
@@ -48,9 +51,10 @@ def values(text):
     for name, word in FIELD.findall(text):
         number = NUMBER.match(word)
         found[name] = int(number[1], 0) if number else word
-    for name, names in ('outcome', OUTCOMES), ('kind', KINDS):
-        if isinstance(found.get(name), int):
-            found[name] = names[found[name]]
+    # bpftrace prints numbers
+    for name in {'outcome', 'kind'} & found.keys():
+        if isinstance(found[name], int):
+            found[name] = name_of(name, found[name])
     if 'mode' in found:
         found['user_mode'] = int(found.pop('mode') == 'user')
     return found
@@ -58,6 +62,7 @@ def values(text):
 
 def event_of(line):
     """Event and fields of a line of ftrace, trace-cmd, perf, bpftrace or babeltrace2, or None."""
+    line = re.sub(r'(outcome|kind) = \( "(\w+)" : container = \d+ \)', r'\1 = \2', line)
     line = re.sub(r'\( "[^"]*" : container = (\d+) \)', r'\1', line)
     line = re.sub('[{},]', '', line.replace(' = ', '=').replace('x86_exceptions_', ''))
     found = EVENT.search(line)

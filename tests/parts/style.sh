@@ -54,6 +54,23 @@ of_commit() {
 		<"$logs/kernel-doc.files" 2>&1 | sed 's/:[0-9][0-9]*:* /: /' |
 		sort >"$logs/kernel-doc.$1"
 }
+# Each enum is written once, in pagefault_trace.h, and its names stand in three more places
+enums() {
+	local enum names events lttng document
+	for enum in outcome kind; do
+		names=$(sed -n "/^enum pagefault_$enum/,/^}/s/^.PAGEFAULT_\([A-Z]*\).*/\1/p" \
+			"$src/include/linux/pagefault_trace.h")
+		events=$(sed -n "/^#define PAGEFAULT_${enum}S/I,/EMe/p" \
+			"$src/include/trace/events/pagefault.h")
+		lttng=$(sed -n "/^LTTNG.*(pagefault_$enum,/,/^)/s/.*(\"\(.*\)\".*/\1/p" \
+			"$top/lttng-modules/include/instrumentation/events/pagefault.h")
+		document=$(sed -n "/^$enum  *number/,/^\$/s/^\([A-Z]\+\) *\([0-9]\+\) .*/\1 \2/p" \
+			"$src/Documentation/trace/events-pagefault.rst")
+		[ "$names" ] && same "$names" "$lttng" &&
+		same "$names" "$(echo "$events" | grep -oE 'EMe?[(][A-Z]*' | sed 's/.*(//')" &&
+		same "$(echo "$names" | awk '{ print $1, NR - 1 }')" "$document" || return 1
+	done
+}
 documentation() {
 	local rst
 	for rst in "$top"/Documentation/*/*.rst; do
@@ -71,6 +88,7 @@ elif selected "$name"; then
 	skip "$name" "checkpatch.pl of $(default_base) reads them"
 fi
 check 'kernel-doc of what the series adds' kernel_doc
+check 'events, document and LTTng have the names of the enums in pagefault_trace.h' enums
 check_with rst2html 'Documentation/ is valid reStructuredText' documentation
 check 'SPDX in every file' spdx
 check 'the unit tests pass' "$top/tests/unit-tests"

@@ -25,11 +25,6 @@
 #define CP	21
 #define IRET	32
 
-/* enum pagefault_outcome */
-#define OUTCOME_MINOR	0
-#define OUTCOME_FIXUP	4
-#define OUTCOME_SIGNAL	5
-
 /* Macros, as kselftest.h counts the results of each file */
 #define result(good, name)	ksft_test_result(good, "%s\n", name)
 #define skip(name, why)		ksft_test_result_skip("%s: %s\n", name, why)
