@@ -176,8 +176,7 @@ kselftest_programs() {
 }
 own_programs() {
 	local program
-	for program in trap_kernel trap_probes trap_input \
-			pagefault_ways pagefault_matrix pagefault_input; do
+	for program in trap_kernel trap_probes pagefault_ways pagefault_matrix pagefault_input; do
 		printf '%s\n' "$program" "${program}_32"
 	done
 }

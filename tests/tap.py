@@ -27,7 +27,6 @@ KNOWN_SKIPS = (
     r'i386, .*: this kernel has no NUMA balancing',
     r'bisect, .*: this kernel has no page fault events',
     r'smp1, .*: no (QEMU_MONITOR|userfaultfd), or a single CPU',
-    r'smp1, .*: (no CPU can be taken offline|there is only one CPU)',
     r'rt, .*: this kernel has no transparent huge pages, or they are off',
     r'kselftest, .*: \$TMPDIR is not on a disk',
     r'(?!i386,).*: vmalloc: not on this machine',

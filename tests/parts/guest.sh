@@ -86,14 +86,14 @@ EOF
 	console_clean "$logs/recipes/console.log"
 }
 
-# On from before init until after the boot. Then they are off, and trap_input passes.
+# On from before init until after the boot. Then they are off, and trap_guard passes.
 at_boot() {
 	guest guest "$logs/at-boot" -a 'trace_event=trap:* trace_buf_size=4M' <<EOF || return 1
 cd /sys/kernel/tracing
 cat events/trap/enable >/job/enabled
 cat trace >/job/trace
 echo 0 >events/trap/enable
-$tests/trap_input >/job/tap 2>&1
+$(path_of trap_guard) >/job/tap 2>&1
 EOF
 	grep -a -m 3 ': trap_entry: ' "$logs/at-boot/trace"
 	cat "$logs/at-boot/tap"

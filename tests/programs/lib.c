@@ -53,27 +53,6 @@ int append(const char *dir, const char *file, const char *fmt, ...)
 	return len;
 }
 
-/* refuses - Whether a filter refuses all of @bad, up to a NULL, and takes @good before and after */
-bool refuses(const char *instance, const char *file, const char *good, const char * const *bad)
-{
-	bool fine = true;
-	char *text;
-
-	must(put(instance, file, "%s", good), good);
-	for (; *bad; bad++) {
-		int ret = put(instance, file, "%s", *bad);
-
-		if (ret >= 0)
-			ksft_print_msg("'%s' was taken\n", *bad);
-		fine &= ret < 0;
-	}
-	must(put(instance, file, "%s", good), good);
-	text = get(instance, file);
-	fine &= text && !strncmp(text, good, strlen(good)) && !strcmp(text + strlen(good), "\n");
-	free(text);
-	return fine;
-}
-
 /* remove_instance - Remove an instance now, and not at exit */
 void remove_instance(const char *instance)
 {

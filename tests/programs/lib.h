@@ -64,7 +64,6 @@ struct kernel_trap {
 __printf(1, 2) __noreturn void give_up(const char *fmt, ...);
 
 __printf(3, 4) int append(const char *dir, const char *file, const char *fmt, ...);
-bool refuses(const char *instance, const char *file, const char *good, const char * const *bad);
 void remove_instance(const char *instance);
 unsigned long buffer_stat(const char *instance, const char *name);
 bool close_trace(FILE *f);

@@ -19,7 +19,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
@@ -29,32 +28,25 @@
 #include "monitor.h"
 #include "trap_probes.h"
 
-const char *instance, *second, *why;
+const char *instance, *why;
+static const char *second;
 bool pagefaults;
 char mine[64];
 static pid_t tester;
 
 char *pages;
-sig_atomic_t signals;
+static sig_atomic_t signals;
 
-int count_faults(void)
+static int count_faults(void)
 {
 	return count_lines(instance, ": page_fault_kernel: ");
 }
 
-int kernel_breakpoint(const char *symbol)
+static int kernel_breakpoint(const char *symbol)
 {
 	__u64 address = kernel_symbol(symbol);
 
 	return address ? breakpoint(address, true) : -1;
-}
-
-static bool hist_triggers(const char *instance, bool on)
-{
-	return !put(instance, "events/trap/trap_entry/trigger",
-		    "%shist:keys=vector,user_mode if %s", on ? "" : "!", mine) &
-	       !put(instance, "events/trap/trap_exit/trigger",
-		    "%shist:keys=vector,user_mode if %s", on ? "" : "!", mine);
 }
 
 /*
@@ -62,12 +54,10 @@ static bool hist_triggers(const char *instance, bool on)
  */
 #define USER_STACKS	0x1
 #define STACKS		0x2	/* of the kernel */
-#define HISTOGRAMS	0x4
-#define WATCH_FAULTS	0x8	/* count the faults of the probes */
-#define SECOND		0x10	/* with two instances, the tracepoint calls the iterator */
-#define BPF		0x20	/* programs that fault */
-#define KPROBES		0x40
-#define BREAKPOINT	0x80
+#define WATCH_FAULTS	0x4	/* count the faults of the probes */
+#define SECOND		0x8	/* with two instances, the tracepoint calls the iterator */
+#define KPROBES		0x10
+#define BREAKPOINT	0x20
 
 struct test {
 	const char *name;		/* the part before the colon asks for it */
@@ -78,7 +68,7 @@ struct test {
 	const char *symbols[4];		/* for kprobes or a breakpoint */
 };
 
-static int map, program, entry, leave, breakpoint_fd;
+static int breakpoint_fd;
 
 static bool set_up(const struct test *t)
 {
@@ -90,16 +80,8 @@ static bool set_up(const struct test *t)
 
 		able &= !(t->probes & USER_STACKS) || option(in, "userstacktrace", true);
 		able &= !(t->probes & STACKS) || option(in, "stacktrace", true);
-		able &= !(t->probes & HISTOGRAMS) || hist_triggers(in, true);
 	}
 	able &= !(t->probes & WATCH_FAULTS) || watch_faults(true);
-	if (t->probes & BPF) {
-		map = bpf_counter();
-		program = bpf_faulting_program(map);
-		entry = attach_bpf("trap/trap_entry", program);
-		leave = attach_bpf("trap/trap_exit", program);
-		able &= entry >= 0 && leave >= 0;
-	}
 	if (t->probes & KPROBES) {
 		for (size_t i = 0; i < ARRAY_SIZE(t->symbols) && t->symbols[i]; i++)
 			kprobes += !!add_kprobe("kprobe", t->symbols[i]);
@@ -122,14 +104,6 @@ static void tear_down(const struct test *t)
 	for (int i = 0; i < 2; i++) {
 		option(i ? second : instance, "userstacktrace", false);
 		option(i ? second : instance, "stacktrace", false);
-		if (t->probes & HISTOGRAMS)
-			hist_triggers(i ? second : instance, false);
-	}
-	if (t->probes & BPF) {
-		close(leave);
-		close(entry);
-		close(program);
-		close(map);
 	}
 	if (t->probes & BREAKPOINT)
 		close(breakpoint_fd);
@@ -142,8 +116,6 @@ static unsigned long hits_of(const struct test *t)
 
 	if (t->probes & WATCH_FAULTS)
 		return count_faults();
-	if (t->probes & BPF)
-		return bpf_count(map);
 	if (t->probes & KPROBES)
 		return kprobe_hits("kprobe");
 	if (t->probes & BREAKPOINT && read(breakpoint_fd, &hits, sizeof(hits)) != sizeof(hits))
@@ -172,32 +144,8 @@ static bool measured(const struct test *t)
 		of_second = count(second, BP);
 		fine &= good(&of_second, ROUNDS);
 	}
-	/* Each of these faults is traced once. A read of a BPF program may fault twice */
-	return fine && (!t->by_faults || (t->probes & BPF ? hits <= o.faults : hits == o.faults));
-}
-
-static bool test_perf(void)
-{
-	struct outcome o = { 0 };
-	struct ring rings[2];
-	int lost = 0;
-
-	if (!open_ring(&rings[0], "trap/trap_entry") ||
-	    !open_ring(&rings[1], "trap/trap_exit")) {
-		why = strerror(errno);
-		close(rings[0].fd);
-		return false;
-	}
-	all_on(second);
-	raise_many(ROUNDS);
-	all_off(second);
-	ioctl(rings[0].fd, PERF_EVENT_IOC_DISABLE, 0);
-	ioctl(rings[1].fd, PERF_EVENT_IOC_DISABLE, 0);
-	o.nested = count(second, BP).nested;
-	o.faults = count(second, BP).faults;
-	read_ring(&rings[0], &o.entries, &o.nested, &lost);
-	read_ring(&rings[1], &o.exits, &o.nested, &lost);
-	return good(&o, ROUNDS) && !lost && o.faults >= 2 * ROUNDS;
+	/* Each of these faults is traced once */
+	return fine && (!t->by_faults || hits == o.faults);
 }
 
 static bool is_at(const struct event *e, const char *symbol, int offset)
@@ -400,9 +348,7 @@ static bool test_nmi_in_probe(void)
 static const struct test tests[] = {
 	{ "userstacktrace: 100 traps", true, NULL, USER_STACKS | WATCH_FAULTS, 2, 0 },
 	{ "instances: two, with stack traces", true, NULL,
-	  SECOND | USER_STACKS | STACKS | HISTOGRAMS | WATCH_FAULTS, 4, 0 },
-	{ "perf: with user callchains", true, test_perf },
-	{ "bpf: a program that faults", true, NULL, BPF, 2, 0 },
+	  SECOND | USER_STACKS | STACKS | WATCH_FAULTS, 4, 0 },
 	{ "kprobe-in-tracer: on four functions", false, NULL, KPROBES | USER_STACKS, 2, 4,
 	  { "ring_buffer_lock_reserve", "ring_buffer_unlock_commit",
 	    "trace_event_buffer_reserve", "stack_trace_save_user" } },
@@ -415,7 +361,6 @@ static const struct test tests[] = {
 	{ "single-step: with userstacktrace", true, test_single_step },
 	{ "probe: that raises traps", false, test_probe },
 	{ "nmi: in a probe, with a #GP", false, test_nmi_in_probe },
-	{ "stress: all at once on all CPUs, switched on and off", false, test_stress },
 	{ "nmi-outside: from outside, in a probe", false, test_nmi_outside },
 	{ "mc-outside: from outside, in a probe", false, test_mc_outside },
 	{ "mc-kprobe: in its handler, with user callchains", false, test_mc_kprobe },

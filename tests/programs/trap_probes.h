@@ -16,20 +16,12 @@ struct outcome {
 	unsigned long faults;	/* page faults of kernel mode */
 };
 
-struct ring {
-	int fd;
-	struct perf_event_mmap_page *page;
-};
-
 /* trap_probes.c */
-extern const char *instance, *second;
+extern const char *instance;
 extern const char *why;		/* the test cannot be run */
 extern bool pagefaults;
 extern char mine[64];		/* the filter for this process */
 extern char *pages;
-extern sig_atomic_t signals;
-int count_faults(void);
-int kernel_breakpoint(const char *symbol);
 
 /* trap_probes-means.c */
 void raise_many(int rounds);
@@ -42,21 +34,13 @@ bool watch_faults(bool on);
 struct outcome measure(int rounds);
 bool good(const struct outcome *o, int rounds);
 bool option(const char *instance, const char *name, bool on);
-bool open_ring(struct ring *r, const char *event);
-void read_ring(struct ring *r, int *outer, int *others, int *lost);
-int bpf_counter(void);
-int bpf_faulting_program(int map);
-__u64 bpf_count(int map);
-int attach_bpf(const char *event, int program);
-int open_perf(const char *event, __u64 sample_type, pid_t pid);
 int add_kprobe(const char *name, const char *symbol);
 void remove_kprobes(void);
 unsigned long kprobe_hits(const char *name);
 
-/* trap_probes-stress.c */
+/* trap_probes-outside.c */
 bool test_nmi_outside(void);
 bool test_mc_outside(void);
 bool test_mc_kprobe(void);
-bool test_stress(void);
 
 #endif
