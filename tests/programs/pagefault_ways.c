@@ -332,29 +332,6 @@ static void test_moved(void)
 	close(s.fd);
 }
 
-/* Reading a byte there calls handle_mm_fault() without registers */
-static void test_own_memory(void)
-{
-	int records = 0, good = 0, fd = open("/proc/self/mem", O_RDONLY);
-	char *p = new_pages(page_size), byte;
-	struct pagefault r;
-	ssize_t n;
-
-	trace_faults(p, 1);
-	n = pread64(fd, &byte, 1, (unsigned long)p);
-	trace_end();
-	close(fd);
-	for_each_record(next_pagefault, &r, fault_instance, -1) {
-		records++;
-		good += !strcmp(r.event, "noregs") && !strcmp(r.outcome, "MINOR") && r.duration &&
-			r.address == (unsigned long)p && r.tgid == getpid() &&
-			r.fault_flags & FAULT_FLAG_REMOTE && r.flags == ANON &&
-			!(r.vm_fault & VM_FAULT_RETRY);
-	}
-	ksft_print_msg("%d records, %d good\n", records, good);
-	result(n == 1 && records == 1 && good == 1, "without registers, in its own memory");
-}
-
 /*
  * What the module trap_test raises in kernel mode: those after "stale TLB entry" and
  * "vmalloc" only if named
@@ -594,7 +571,7 @@ int main(int argc, char **argv)
 		ksft_finished();
 	}
 
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 8);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 7);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
 	if (old_hugepages)
@@ -603,7 +580,6 @@ int main(int argc, char **argv)
 		test_vsyscall(&vsyscalls[i]);
 	test_oom();
 	test_moved();
-	test_own_memory();
 	test_probe("fault", "faults of a probe", 1);
 	test_probe("nmi", "faults of a probe, and of an NMI in it", 2);
 	test_reenter();
