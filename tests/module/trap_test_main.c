@@ -15,7 +15,6 @@
  *
  *	V		raises vector V
  *	2 V		raises an NMI, whose handler raises vector V, and then V itself
- *	delay MS	waits for MS milliseconds
  *	oops		oopses, once
  *
  * until "off" is written or the file is closed. A kernel without these events
@@ -270,7 +269,6 @@ static struct tracepoint *trap_exit_event __ro_after_init;
 static DEFINE_MUTEX(trap_probe_mutex);
 static struct task_struct *trap_probe_task;
 static const struct trap_test *trap_probe_raise, *trap_probe_in_nmi;
-static unsigned int trap_probe_delay;
 static bool trap_probe_oops;
 
 /*
@@ -294,8 +292,6 @@ static void trap_test_probe(void *data, struct pt_regs *regs,
 		__module_get(THIS_MODULE);
 		trap_test_pf_oops();
 	}
-	if (trap_probe_delay)
-		mdelay(trap_probe_delay);
 	if (trap_probe_raise) {
 		__this_cpu_write(trap_test_in_nmi, trap_probe_in_nmi);
 		trap_probe_raise->raise();
@@ -321,7 +317,6 @@ static void trap_probe_off(void)
 	trap_probe_task = NULL;
 	trap_probe_raise = NULL;
 	trap_probe_in_nmi = NULL;
-	trap_probe_delay = 0;
 	trap_probe_oops = false;
 }
 
@@ -347,7 +342,7 @@ static ssize_t trap_probe_write(struct file *file, const char __user *buf,
 				size_t count, loff_t *ppos)
 {
 	const struct trap_test *raise, *in_nmi = NULL;
-	unsigned int vector, nmi_vector, delay;
+	unsigned int vector, nmi_vector;
 	char text[32];
 	int n, ret;
 
@@ -366,8 +361,6 @@ static ssize_t trap_probe_write(struct file *file, const char __user *buf,
 
 	if (sysfs_streq(text, "oops")) {
 		trap_probe_oops = true;
-	} else if (sscanf(text, "delay %u", &delay) == 1) {
-		trap_probe_delay = min(delay, 5000U);
 	} else {
 		n = sscanf(text, "%u %u", &vector, &nmi_vector);
 		if (n < 1)

@@ -15,38 +15,189 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib.h"
 #include "monitor.h"
-#include "trap_probes.h"
 
-const char *instance, *why;
-static const char *second;
-bool pagefaults;
-char mine[64];
+#define ROUNDS		100
+#define STEPS		50
+
+/* What the instances show of this process */
+struct outcome {
+	int entries, exits;	/* of the outer traps */
+	int nested;		/* traps of kernel mode, or page faults in one */
+	unsigned long suppressed;
+	unsigned long faults;	/* page faults of kernel mode */
+};
+
+static const char *instance, *second;
+static const char *why;		/* the test cannot be run */
+static bool pagefaults;
+static char mine[64];		/* the filter for this process */
 static pid_t tester;
-
-char *pages;
+static char *pages;
 static sig_atomic_t signals;
 
-static int count_faults(void)
+/* A trap behind each instruction while EFLAGS.TF is set: the NOPs and three more */
+static void raise_steps(void)
 {
-	return count_lines(instance, ": page_fault_kernel: ");
+	asm volatile(ENTER_FRAME SET_TF "; .rept 50; nop; .endr; " CLEAR_TF LEAVE_FRAME
+		     : : "D" (pages) : "memory", "cc");
 }
 
-static int kernel_breakpoint(const char *symbol)
+/* The events can be there without an architecture that fires them */
+static bool pagefaults_fire(void)
 {
-	__u64 address = kernel_symbol(symbol);
+	struct pagefault r;
+	bool fired = false;
 
-	return address ? breakpoint(address, true) : -1;
+	if (put(instance, "events/pagefault/enable", "1"))
+		return false;
+	*new_pages(1) = 1;
+	must(put(instance, "events/pagefault/enable", "0"), "disable");
+	for_each_record(next_pagefault, &r, instance, -1)
+		fired = true;
+	must(put(instance, "trace", " "), "trace");
+	return fired;
+}
+
+/* Enable both families for this process, or trap alone if there is no pagefault */
+static void all_on(const char *instance)
+{
+	touch_stack();
+	trace_on(instance, mine);
+	if (!pagefaults)
+		return;
+	must(put(instance, "events/pagefault/filter", "%s", mine), mine);
+	must(put(instance, "events/pagefault/enable", "1"), "enable");
+}
+
+static void all_off(const char *instance)
+{
+	if (pagefaults)
+		must(put(instance, "events/pagefault/enable", "0"), "disable");
+	trace_off(instance);
+}
+
+static struct outcome count(const char *instance, unsigned int vector)
+{
+	struct outcome o = { 0 };
+	bool in_fault = false;
+	struct pagefault r;
+	struct event e;
+
+	for_each_record(next_event, &e, instance, -1) {
+		if (e.user && e.vector == vector)
+			++*(e.exit ? &o.exits : &o.entries);
+		else if (!e.user && !o.nested++)
+			ksft_print_msg("nested: %s %u(%s) ip %s\n",
+				       e.exit ? "exit" : "entry", e.vector,
+				       e.name, e.ip);
+	}
+	/* Those of the probes: each has an entry, and then an exit */
+	for_each_record(next_pagefault, &r, instance, -1) {
+		bool is_exit = !strcmp(r.event, "exit");
+
+		if (strcmp(r.mode, "kernel"))
+			continue;
+		if (is_exit != in_fault && !o.nested++)
+			ksft_print_msg("nested: page fault %s\n", r.event);
+		in_fault = !is_exit;
+		o.faults += is_exit;
+	}
+	return o;
+}
+
+/* exceptions:page_fault_kernel records the faults of the probes, and where */
+static bool watch_faults(bool on)
+{
+	return !put(instance, "events/exceptions/page_fault_kernel/filter", "%s", mine) &&
+	       !put(instance, "events/exceptions/page_fault_kernel/enable", "%d", on);
+}
+
+static void raise_many(int rounds)
+{
+	for (int i = 0; i < rounds; i++)
+		raise_bp_in_frame(pages);
+}
+
+/* Raise @rounds INT3s with the events on in the first instance */
+static struct outcome measure(int rounds)
+{
+	unsigned long before = suppressed(), after;
+	struct outcome o;
+
+	all_on(instance);
+	raise_many(rounds);
+	all_off(instance);
+	watch_faults(false);
+	after = suppressed();
+	o = count(instance, BP);
+	o.suppressed = after - before;
+	return o;
+}
+
+static bool good(const struct outcome *o, int rounds)
+{
+	ksft_print_msg("%d raised, %d entries, %d exits, %d nested, %lu suppressed, %lu faults\n",
+		       rounds, o->entries, o->exits, o->nested, o->suppressed, o->faults);
+	return o->entries == rounds && o->exits == rounds && !o->nested;
+}
+
+static bool option(const char *instance, const char *name, bool on)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "options/%s", name);
+	return !put(instance, file, "%d", on);
+}
+
+/*
+ * kprobes
+ */
+
+/*
+ * A kprobe behind the place where the function tracer hooks in, so that it is an
+ * INT3. Returns its offset, or 0.
+ */
+static int add_kprobe(const char *name, const char *symbol)
+{
+	for (int offset = 9; offset < 80; offset++)
+		if (!append(TRACING, "kprobe_events", "p:trap_test/%s %s+%d\n", name,
+			    symbol, offset))
+			return offset;
+	ksft_print_msg("no kprobe on %s\n", symbol);
+	return 0;
+}
+
+static void remove_kprobes(void)
+{
+	if (instance)
+		put(instance, "events/trap_test/enable", "0");
+	put(TRACING, "events/trap_test/enable", "0");
+	append(TRACING, "kprobe_events", "-:trap_test/\n");
+}
+
+/* How often the kprobes of a name were hit, whether or not they could be handled */
+static unsigned long kprobe_hits(const char *name)
+{
+	char *text = get(TRACING, "kprobe_profile"), *line, *rest = text;
+	unsigned long hits, missed, sum = 0;
+	char of[64];
+
+	while (text && (line = strsep(&rest, "\n")))
+		if (sscanf(line, "%63s %lu %lu", of, &hits, &missed) == 3 &&
+		    !strcmp(of, name))
+			sum += hits + missed;
+	free(text);
+	return sum;
 }
 
 /*
@@ -57,7 +208,6 @@ static int kernel_breakpoint(const char *symbol)
 #define WATCH_FAULTS	0x4	/* count the faults of the probes */
 #define SECOND		0x8	/* with two instances, the tracepoint calls the iterator */
 #define KPROBES		0x10
-#define BREAKPOINT	0x20
 
 struct test {
 	const char *name;		/* the part before the colon asks for it */
@@ -65,10 +215,8 @@ struct test {
 	bool (*run)(void);
 	unsigned int probes;
 	int hits, suppressed;		/* at least so many for each trap */
-	const char *symbols[4];		/* for kprobes or a breakpoint */
+	const char *symbols[4];		/* for kprobes */
 };
-
-static int breakpoint_fd;
 
 static bool set_up(const struct test *t)
 {
@@ -88,10 +236,6 @@ static bool set_up(const struct test *t)
 		ksft_print_msg("%d kprobes\n", kprobes);
 		able &= kprobes && !put(instance, "events/trap_test/enable", "1");
 	}
-	if (t->probes & BREAKPOINT) {
-		breakpoint_fd = kernel_breakpoint(t->symbols[0]);
-		able &= breakpoint_fd >= 0;
-	}
 	if (able && t->probes & SECOND)
 		all_on(second);
 	return able;
@@ -105,22 +249,14 @@ static void tear_down(const struct test *t)
 		option(i ? second : instance, "userstacktrace", false);
 		option(i ? second : instance, "stacktrace", false);
 	}
-	if (t->probes & BREAKPOINT)
-		close(breakpoint_fd);
 	remove_kprobes();
 }
 
 static unsigned long hits_of(const struct test *t)
 {
-	__u64 hits = 0;
-
 	if (t->probes & WATCH_FAULTS)
-		return count_faults();
-	if (t->probes & KPROBES)
-		return kprobe_hits("kprobe");
-	if (t->probes & BREAKPOINT && read(breakpoint_fd, &hits, sizeof(hits)) != sizeof(hits))
-		return 0;
-	return hits;
+		return count_lines(instance, ": page_fault_kernel: ");
+	return t->probes & KPROBES ? kprobe_hits("kprobe") : 0;
 }
 
 static bool measured(const struct test *t)
@@ -218,56 +354,6 @@ static bool test_kprobe_in_kprobe(void)
 	       before >= 2 * ROUNDS;
 }
 
-/*
- * A stack walk that hits a watchpoint of a debugger. DR6 must not report this,
- * as the task itself did not touch the watched memory.
- */
-static bool test_watchpoint(void)
-{
-	const unsigned long enable = 1, read_write = 3 << 16;
-	const unsigned long length = sizeof(long) == 8 ? 2 << 18 : 3 << 18;
-	static unsigned long frame[2];
-	unsigned long before;
-	int status, raised = 0;
-	bool wrong = false;
-	pid_t child;
-
-	child = must_fork();
-	if (!child) {
-		/* A page of its own: no fault, but a hit */
-		memset(frame, 0, sizeof(frame));
-		pages = (char *)frame;
-		ptrace(PTRACE_TRACEME, 0, 0, 0);
-		raise(SIGSTOP);
-		raise_many(ROUNDS);
-		_exit(0);
-	}
-	waitpid(child, &status, 0);
-	if (ptrace(PTRACE_POKEUSER, child, offsetof(struct user, u_debugreg[0]), frame) ||
-	    ptrace(PTRACE_POKEUSER, child, offsetof(struct user, u_debugreg[7]),
-		   enable | read_write | length) ||
-	    !option(instance, "userstacktrace", true)) {
-		why = strerror(errno);
-		kill(child, SIGKILL);
-		waitpid(child, &status, 0);
-		return false;
-	}
-	before = suppressed();
-	trace_on(instance, "vector == 3");
-	while (!ptrace(PTRACE_CONT, child, 0, 0) &&
-	       waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
-		wrong |= ptrace(PTRACE_PEEKUSER, child, offsetof(struct user, u_debugreg[6]),
-				0) & 1;
-		raised++;
-	}
-	trace_off(instance);
-	option(instance, "userstacktrace", false);
-	before = suppressed() - before;
-	ksft_print_msg("%d raised, %lu suppressed, DR6 %s\n", raised, before,
-		       wrong ? "has the bit set" : "is clear");
-	return raised == ROUNDS && !wrong && before >= 4 * ROUNDS;
-}
-
 static bool test_single_step(void)
 {
 	const int steps = STEPS + 3;
@@ -345,6 +431,109 @@ static bool test_nmi_in_probe(void)
 	return probed == 2 * ROUNDS && !nested && before >= 6UL * probed;
 }
 
+/*
+ * A child that has the monitor of QEMU raise a #MC soon after a byte is written to @ready. The
+ * caller is on CPU 0 then.
+ */
+static pid_t raise_mc_later(int *ready)
+{
+	int fds[2];
+	pid_t child;
+	char byte;
+
+	if (!getenv("QEMU_MONITOR") || cpus() < 2 || access(PROBE_FILE, W_OK)) {
+		why = access(PROBE_FILE, W_OK) ? NO_TRAP_TEST : "no QEMU_MONITOR, or a single CPU";
+		return 0;
+	}
+	if (pipe(fds))
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	child = must_fork();
+	if (!child) {
+		close(fds[1]);
+		pin(cpus() - 1);
+		if (read(fds[0], &byte, 1) != 1)
+			_exit(1);
+		usleep(100000);
+		_exit(!machine_check_from_qemu());
+	}
+	close(fds[0]);
+	*ready = fds[1];
+	pin(0);
+	return child;
+}
+
+/* A system call with a frame pointer to memory that has no page */
+static long write_in_frame(int fd, const char *text, size_t length)
+{
+	long ret = SYS_write;
+
+#ifdef __x86_64__
+	asm volatile("push %%rbp; mov %[frame], %%rbp; syscall; pop %%rbp"
+		     : "+a" (ret) : "D" (fd), "S" (text), "d" (length), [frame] "r" (pages)
+		     : "rcx", "r11", "memory");
+#else
+	asm volatile("push %%ebp; mov %[frame], %%ebp; int $0x80; pop %%ebp"
+		     : "+a" (ret) : "b" (fd), "c" (text), "d" (length), [frame] "S" (pages)
+		     : "memory");
+#endif
+	return ret;
+}
+
+/*
+ * A kprobe in the handler of a #MC that comes before a page fault handler has read CR2.
+ * perf walks the stack of the user for the kprobe, and faults. The #BP has no trap event,
+ * whose probes would walk it as well.
+ */
+static bool test_mc_kprobe(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .sample_period = 1, .wakeup_events = 1,
+		.sample_type = PERF_SAMPLE_CALLCHAIN,
+	};
+	static const char delay[] = "1000";
+	int ready, perf, status, traced = 0, fd = open(CR2_FILE, O_WRONLY);
+	unsigned long before;
+	struct event e;
+	__u64 hits = 0;
+	pid_t child;
+	long ret = strlen(delay);
+
+	child = raise_mc_later(&ready);
+	if (!child)
+		return false;
+	/* mce_log() calls it, and is often inlined itself */
+	if (!add_kprobe("mc", "mce_gen_pool_add"))
+		ksft_exit_fail_msg("no kprobe in mce_gen_pool_add()\n");
+	attr.config = event_id("trap_test/mc");
+	perf = perf_open(&attr, 0, -1);
+	option(instance, "userstacktrace", true);
+	before = suppressed();
+	trace_on(instance, mine);
+	must(put(instance, "events/trap_test/enable", "1"), "kprobe");
+	if (write(ready, "", 1) != 1)
+		ksft_exit_fail_msg("pipe: %s\n", strerror(errno));
+	/* The child needs this CPU now and then */
+	for (int i = 0; i < 30 && !hits && ret == (long)strlen(delay); i++) {
+		ret = write_in_frame(fd, delay, strlen(delay));
+		if (read(perf, &hits, sizeof(hits)) != sizeof(hits))
+			ksft_exit_fail_msg("perf: %s\n", strerror(errno));
+	}
+	trace_off(instance);
+	before = suppressed() - before;
+	close(perf);
+	close(fd);
+	close(ready);
+	waitpid(child, &status, 0);
+	option(instance, "userstacktrace", false);
+	remove_kprobes();
+
+	for_each_record(next_event, &e, instance, -1)
+		traced += !e.user && e.vector == BP;
+	ksft_print_msg("%llu hits, %d traced, %lu suppressed, CR2 is %s, status 0x%x\n",
+		       (unsigned long long)hits, traced, before, ret < 0 ? "lost" : "kept", status);
+	return !status && hits && !traced && before >= 2 * hits && ret == (long)strlen(delay);
+}
+
 static const struct test tests[] = {
 	{ "userstacktrace: 100 traps", true, NULL, USER_STACKS | WATCH_FAULTS, 2, 0 },
 	{ "instances: two, with stack traces", true, NULL,
@@ -355,14 +544,9 @@ static const struct test tests[] = {
 	{ "kprobe-in-iterator: two instances", false, NULL, KPROBES | SECOND, 1, 2,
 	  { "__traceiter_trap_entry" } },
 	{ "kprobe-in-kprobe: with stack traces", false, test_kprobe_in_kprobe },
-	{ "breakpoint: in the tracer", false, NULL, BREAKPOINT, 2, 4,
-	  { "trace_event_buffer_lock_reserve" } },
-	{ "watchpoint: of a debugger", false, test_watchpoint },
 	{ "single-step: with userstacktrace", true, test_single_step },
 	{ "probe: that raises traps", false, test_probe },
 	{ "nmi: in a probe, with a #GP", false, test_nmi_in_probe },
-	{ "nmi-outside: from outside, in a probe", false, test_nmi_outside },
-	{ "mc-outside: from outside, in a probe", false, test_mc_outside },
 	{ "mc-kprobe: in its handler, with user callchains", false, test_mc_kprobe },
 };
 
