@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""compare.py CHECK DIR WORDS...: check what the tracing tools printed into the files of DIR.
+"""compare.py CHECK DIR WORDS...: check what recipes and LTTng printed into the files of DIR.
 CHECK is a function of CHECKS, at the end. What differs is printed, as an error at the end."""
 import collections
 import os
@@ -10,16 +10,6 @@ import sys
 EVENT = re.compile(r'\b((?:trap|pagefault|page_fault)_[a-z]+): +(.*)')
 FIELD = re.compile(r'(\w+)=(\S*)')
 NUMBER = re.compile(r'(0x[0-9a-fA-F]+|-?\d+)(?:ns|\(.*\))?$')
-TRIED = 0xc			# the flags that say how often a fault was tried
-FIELDS = {
-    'trap_entry': 'vector error_code user_mode ip',
-    'trap_exit': 'vector error_code user_mode ip',
-    'pagefault_entry': 'address error_code user_mode ip',
-    'pagefault_exit':
-        'address error_code user_mode ip outcome kind signo si_code flags fault_flags vm_fault '
-        'order duration',
-    'pagefault_noregs': 'address tgid outcome kind flags fault_flags vm_fault order duration',
-}
 
 
 def read(path):
@@ -38,12 +28,6 @@ def same(what, found, wanted):
     equal(what + ', missing', sorted(set(wanted) - set(found)), [])
 
 
-def name_of(field, number):
-    """The name that the format of pagefault_exit gives this outcome or kind."""
-    names = re.search(r'REC->%s, ((\{[^}]*\}[, ]*)*)' % field, read('format'))[1]
-    return dict(re.findall(r'\{ (\d+), "(\w+)" \}', names))[str(number)]
-
-
 def values(text):
     """Fields by name. The number of 13(#GP), 0x3(COW|SWAPIN) and 40ns; the name of an outcome;
     else the word."""
@@ -51,93 +35,18 @@ def values(text):
     for name, word in FIELD.findall(text):
         number = NUMBER.match(word)
         found[name] = int(number[1], 0) if number else word
-    # bpftrace prints numbers
-    for name in {'outcome', 'kind'} & found.keys():
-        if isinstance(found[name], int):
-            found[name] = name_of(name, found[name])
     if 'mode' in found:
         found['user_mode'] = int(found.pop('mode') == 'user')
     return found
 
 
 def event_of(line):
-    """Event and fields of a line of ftrace, trace-cmd, perf, bpftrace or babeltrace2, or None."""
+    """Event and fields of a line of ftrace or babeltrace2, or None."""
     line = re.sub(r'(outcome|kind) = \( "(\w+)" : container = \d+ \)', r'\1 = \2', line)
     line = re.sub(r'\( "[^"]*" : container = (\d+) \)', r'\1', line)
     line = re.sub('[{},]', '', line.replace(' = ', '=').replace('x86_exceptions_', ''))
     found = EVENT.search(line)
     return found and (found[1], values(found[2]))
-
-
-def events(text):
-    return list(filter(None, map(event_of, text.splitlines())))
-
-
-def kinds(text):
-    """The kinds of trap and page fault that raise.c has raised, by name."""
-    return {name: values(rest) for name, rest in re.findall(r'(?m)^(\w+) (function=.*)', text)}
-
-
-def events_of(kind):
-    return {14: ['pagefault_entry', 'pagefault_exit'], '-': ['pagefault_noregs']}.get(
-        kind['vector'], ['trap_entry', 'trap_exit'])
-
-
-def is_of(kind, event, record):
-    """Whether the record has the fields of its event, with the values of this kind."""
-    def fits(name, found):
-        wanted = kind.get(name, '-')
-        if name == 'address':
-            start, end = (int(word, 16) for word in wanted.split('-'))
-            return start <= found < end
-        if name == 'duration':
-            return found > 0
-        return wanted in ('-', found & ~TRIED if name == 'flags' else found)
-
-    return set(record) == set(FIELDS[event].split()) and \
-        all(fits(*field) for field in record.items())
-
-
-def raised(text, only=lambda kind: True):
-    """The text has each event of the kinds that it names as often as raised, and how many."""
-    raised_kinds = {name: kind for name, kind in kinds(text).items() if only(kind)}
-    wanted = {(name, event): kind['count'] for name, kind in raised_kinds.items()
-              for event in events_of(kind)}
-    found = collections.Counter((name, event) for event, record in events(text)
-                                for name, kind in raised_kinds.items()
-                                if (name, event) in wanted and is_of(kind, event, record))
-    wrong = ['%s, %s: %d, not %d' % (*key, found[key], number)
-             for key, number in wanted.items() if found[key] != number]
-    print('%d of %d numbers as raised' % (len(wanted) - len(wrong), len(wanted)))
-    if wrong or not wanted:
-        sys.exit('error: ' + ('; '.join(wrong) or 'nothing was raised'))
-    return sum(wanted.values())
-
-
-# The tools, each with a program that raises each kind, in files that in-guest/record-tools writes
-def tool(name):
-    raised(read(name))
-
-
-def filtered(name):
-    """The events of #GP, and no others."""
-    equal('events in all', len(events(read(name))),
-          raised(read(name), lambda kind: kind['vector'] == 13))
-
-
-def perf_stat():
-    def stat(file):
-        return {event: int(number) for number, event in
-                re.findall(r'(?m)^(\d+),,(?:trap|pagefault):(\w+),', read(file))}
-
-    every, of = stat('perf-stat'), kinds(read('perf-stat'))
-    print(every)
-    for system in 'trap', 'pagefault':
-        equal(system, every[system + '_exit'], every[system + '_entry'])
-    equal('traps', every['trap_entry'], sum(kind['count'] for kind in of.values()
-                                            if 'trap_entry' in events_of(kind)))
-    equal('#GP', stat('perf-stat.gp'), dict.fromkeys(('trap_entry', 'trap_exit'),
-                                                     of['raise_gp']['count']))
 
 
 # The recipes of the documents: so many lines are in what each prints of "raise each 300"
@@ -222,7 +131,7 @@ def lttng_filter():
 
 
 CHECKS = {check.__name__: check for check in (
-    tool, filtered, perf_stat, extract, recipe, lttng_records, lttng_filter)}
+    extract, recipe, lttng_records, lttng_filter)}
 
 if __name__ == '__main__':
     os.chdir(sys.argv[2])

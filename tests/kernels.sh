@@ -190,6 +190,19 @@ build_raise() {
 		"$selftests/trap/user_traps.c"
 }
 
+# run_recipes KERNEL JOB [OPTION OF BOOT...]: the recipes of the documents, as a user would paste
+# them, in a guest. $logs/recipes.names lists them
+run_recipes() {
+	local kernel="$1" job="$2"
+	shift 2
+	build_raise "$logs/raise" && rm -rf "$logs/recipes.sh" && mkdir "$logs/recipes.sh" &&
+	compare extract "$logs/recipes.sh" "$top/Documentation/trap/events-trap.rst" \
+		"$top/Documentation/pagefault/events-pagefault.rst" >"$logs/recipes.names" &&
+	guest "$kernel" "$job" -d 64 "$@" <<-EOF
+	$top/tests/in-guest/run-recipes $logs/recipes.sh /job $logs/raise each 300 /disk/cold
+	EOF
+}
+
 # compare CHECK DIR WORDS...: see there
 compare() { "$top/tests/compare.py" "$@"; }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# guest: the kselftest and our own programs on x86_64, trace-cmd, perf, bpftrace, recipes
+# guest: the kselftest and our own programs on x86_64, the recipes of the documents
 
 kernels guest
 
@@ -75,15 +75,8 @@ EOF
 	console_clean "$logs/ftrace/console.log" && [ "$(grep -c '\[PASS\]' "$logs/ftrace/out")" = 7 ]
 }
 
-# The blocks of the document, as a user would paste them
 recipes() {
-	rm -rf "$logs/recipes.sh" && mkdir "$logs/recipes.sh" && build_raise "$logs/raise" &&
-	compare extract "$logs/recipes.sh" "$top/Documentation/pagefault/events-pagefault.rst" \
-		>"$logs/recipes.names" &&
-	guest guest "$logs/recipes" -d 64 <<EOF || return 1
-$top/tests/in-guest/run-recipes $logs/recipes.sh /job $logs/raise each 300 /disk/cold
-EOF
-	console_clean "$logs/recipes/console.log"
+	run_recipes guest "$logs/recipes" && console_clean "$logs/recipes/console.log"
 }
 
 # On from before init until after the boot. Then they are off, and trap_guard passes.
@@ -101,30 +94,6 @@ EOF
 	console_clean "$logs/at-boot/console.log" &&
 	grep -qE ' 0\.[0-9]{6}: trap_entry: ' "$logs/at-boot/trace" &&
 	[ "$(grep '^ok ' "$logs/at-boot/tap" | grep -vc '# SKIP')" = 5 ]
-}
-
-# Two divisions by zero, as people's tools show them
-demo_in_tools() {
-	gcc -O2 -static -o "$logs/demo" "$top/scripts/vm/demo.c" &&
-	guest guest "$logs/tools" <<EOF || return 1
-cd /tmp && exec 2>/job/errors
-trace-cmd record -q -e trap -f 'vector == 0' -o t.dat $logs/demo >/dev/null
-trace-cmd report t.dat >/job/trace-cmd
-perf record -q -e 'trap:*' -o p.dat $logs/demo >/dev/null
-perf script -i p.dat >/job/perf
-bpftrace -e 'tracepoint:trap:trap_* /args->vector == 0/ { @[probe, args->user_mode, args->error_code] = count() }' \
-	-c $logs/demo >/job/bpftrace
-EOF
-	ip=$(sed -n 's/.*trap_entry:.*vector=0(#DE) .*ip=\(0x[0-9a-f]*\)$/\1/p' "$logs/tools/trace-cmd" | head -n 1)
-	cat "$logs/tools/errors"
-	grep -h 'vector=0' "$logs/tools/trace-cmd" "$logs/tools/perf"
-	cat "$logs/tools/bpftrace"
-	console_clean "$logs/tools/console.log" && [ "$ip" ] || return 1
-	for event in trap_entry trap_exit; do
-		[ "$(grep -cE "$event: +vector=0\(#DE\) error_code=0x0 mode=user ip=$ip\$" "$logs/tools/trace-cmd")" = 2 ] &&
-		[ "$(grep -cE "$event: vector=0\(#DE\) error_code=0x0 mode=user ip=$ip\$" "$logs/tools/perf")" = 2 ] &&
-		grep -qxF "@[tracepoint:trap:$event, 1, 0]: 2" "$logs/tools/bpftrace" || return 1
-	done
 }
 
 # No probe runs in a #MC, so the stack walks of perf leave machine checks alone
@@ -163,17 +132,15 @@ check 'a probe that oopses does not silence its CPU' oops_in_probe
 check 'a probe of page faults that oopses silences no later fault' oops_in_fault_probe
 check '#DF is in the dump of the trace' exhaust_stack "$logs/df"
 check 'trace_event=trap:* on the command line' at_boot
-! have 'trace-cmd perf bpftrace' 'trace-cmd, perf and bpftrace show the events' ||
-	check 'trace-cmd, perf and bpftrace show the events' demo_in_tools
 ! have perf 'a machine check while perf -g records the traps' ||
 	check 'a machine check while perf -g records the traps' machine_check_under_perf
 check 'what the series add to ftracetest passes' ftrace_tests
 check 'the events report page faults of MMIO' mmio_faults
 check 'the events report page faults of old CPUs' errata
-unset TIMEOUT
 group='the guest runs the recipes of the documentation'
-have 'trace-cmd perf' "$group" || exit 0
+have 'trace-cmd perf bpftrace' "$group" || exit 0
 check "$group" recipes
+unset TIMEOUT
 [ -f "$logs/recipes.names" ] || exit 0
 while read -r name; do
 	check "recipe: $name" compare recipe "$logs/recipes" "$name"
