@@ -6,39 +6,41 @@ kernels guest
 
 # Through a pipe: the runner opens /dev/stdout anew, at the start of a file
 run_kselftest() {	# JOB PROGRAM...
-	job=$1
+	local job="$1" asked
 	shift
+	asked=$(printf -- '-t trap:%s ' "$@" | sed 's/trap:pagefault/pagefault:pagefault/g')
 	guest guest "$job" -c 4 -d 512 <<EOF
 echo 2 >/proc/sys/vm/nr_hugepages
 dd if=/dev/zero of=/disk/swap bs=1M count=16 2>/dev/null && chmod 600 /disk/swap
 /sbin/mkswap -q /disk/swap && /sbin/swapon /disk/swap
-cd $kselftest && ./run_kselftest.sh $(printf -- '-t trap:%s ' "$@" | sed 's/trap:pagefault/pagefault:pagefault/g') 2>&1 | cat >/job/tap
+cd $kselftest && ./run_kselftest.sh $asked 2>&1 | cat >/job/tap
 EOF
 }
 
-# This program causes an oops, so the guest fails
+# ok_in JOB NUMBER: so many tests have passed there, and none was skipped
+ok_in() {
+	cat "$1/tap"
+	same "$2" "$(grep '^ok ' "$1/tap" | grep -vc SKIP)"
+}
+
+# These programs cause an oops, so the guest fails
 oops_in_probe() {
-	! run_programs guest "$logs/oops" trap_oops || { echo "no oops"; return 1; }
-	cat "$logs/oops/tap"
-	grep -q '^ok 1 ' "$logs/oops/tap"
+	! run_programs guest "$logs/oops" trap_oops && ok_in "$logs/oops" 1
 }
 oops_in_fault_probe() {
-	! guest guest "$logs/fault-oops" <<EOF || { echo "no oops"; return 1; }
+	! guest guest "$logs/fault-oops" <<EOF && ok_in "$logs/fault-oops" 1
 $tests/pagefault_ways probe-oops >/job/tap 2>&1
 EOF
-	cat "$logs/fault-oops/tap"
-	grep -q '^ok 1 oops' "$logs/fault-oops/tap"
 }
 
 # Page faults of errata: only an early K8 raises them, or the kernel handles them only there.
 # Without tsc=reliable, the clock of two such CPUs moves by ticks, and a fault takes 0 ns
 errata() {
-	guest guest "$logs/errata" -a tsc=reliable -m max,vendor=AuthenticAMD,family=15,model=5 <<EOF || return 1
+	local k8=max,vendor=AuthenticAMD,family=15,model=5
+	guest guest "$logs/errata" -a tsc=reliable -m $k8 <<EOF || return 1
 $tests/pagefault_ways errata93 prefetch >/job/tap 2>&1
 EOF
-	cat "$logs/errata/tap"
-	console_clean "$logs/errata/console.log" &&
-	[ "$(grep -c '^ok ' "$logs/errata/tap")" = 2 ] && ! grep -q SKIP "$logs/errata/tap"
+	console_clean "$logs/errata/console.log" && ok_in "$logs/errata" 2
 }
 
 # The driver of the disk comes back while mmiotrace looks at what it maps
@@ -58,8 +60,8 @@ cat instances/mmio/trace >/job/trace
 EOF
 	entries=$(grep -c ': pagefault_entry: ' "$logs/mmio/trace")
 	exits=$(grep -c ': pagefault_exit: ' "$logs/mmio/trace")
-	kmmio=$(grep -c ': pagefault_exit: address=0xff.* mode=kernel outcome=ARCH kind=NONE signo=0 .* vm_fault=0x0() order=0 duration=[1-9]' \
-		"$logs/mmio/trace")
+	kmmio='address=0xff.* mode=kernel outcome=ARCH kind=NONE signo=0 .* vm_fault=0x0() '
+	kmmio=$(grep -c ": pagefault_exit: ${kmmio}order=0 duration=[1-9]" "$logs/mmio/trace")
 	echo "$entries entries, $exits exits, $kmmio of them of MMIO"
 	console_clean "$logs/mmio/console.log" && [ "$kmmio" -gt 10 ] && [ "$entries" = "$exits" ]
 }
@@ -68,11 +70,11 @@ EOF
 # its own
 ftrace_tests() {
 	guest guest "$logs/ftrace" <<EOF || return 1
-cd $src/tools/testing/selftests/ftrace &&
-./ftracetest test.d/filter/event-filter-symbol.tc test.d/trap/*.tc test.d/pagefault/*.tc >/job/out 2>&1
+cd $src/tools/testing/selftests/ftrace/test.d
+../ftracetest filter/event-filter-symbol.tc trap/*.tc pagefault/*.tc >/job/out 2>&1
 EOF
 	cat "$logs/ftrace/out"
-	console_clean "$logs/ftrace/console.log" && [ "$(grep -c '\[PASS\]' "$logs/ftrace/out")" = 7 ]
+	console_clean "$logs/ftrace/console.log" && same 7 "$(grep -c '\[PASS\]' "$logs/ftrace/out")"
 }
 
 recipes() {
@@ -88,12 +90,9 @@ cat trace >/job/trace
 echo 0 >events/trap/enable
 $(path_of trap_guard) >/job/tap 2>&1
 EOF
-	grep -a -m 3 ': trap_entry: ' "$logs/at-boot/trace"
-	cat "$logs/at-boot/tap"
-	[ "$(cat "$logs/at-boot/enabled")" = 1 ] &&
+	same 1 "$(cat "$logs/at-boot/enabled")" &&
 	console_clean "$logs/at-boot/console.log" &&
-	grep -qE ' 0\.[0-9]{6}: trap_entry: ' "$logs/at-boot/trace" &&
-	[ "$(grep '^ok ' "$logs/at-boot/tap" | grep -vc '# SKIP')" = 5 ]
+	grep -aE -m 1 ' 0\.[0-9]{6}: trap_entry: ' "$logs/at-boot/trace" && ok_in "$logs/at-boot" 5
 }
 
 # No probe runs in a #MC, so the stack walks of perf leave machine checks alone
@@ -103,11 +102,10 @@ perf record -q -g -a -e 'trap:*' -o /tmp/perf.data $tests/trap_kernel >/job/tap 
 perf script -i /tmp/perf.data >/job/perf 2>>/job/errors
 EOF
 	cat "$logs/mc/errors"
-	grep -e 'MC' -e '^not ok' "$logs/mc/tap"
-	echo "samples: $(grep -c ' trap:trap_' "$logs/mc/perf"), of #MC: $(grep -c 'vector=18' "$logs/mc/perf")"
-	console_clean "$logs/mc/console.log" && ! grep -q '^not ok' "$logs/mc/tap" &&
-	grep -q '^ok .*MC from outside, has mce_record' "$logs/mc/tap" && ! grep -q 'MC.*SKIP' "$logs/mc/tap" &&
-	grep -q ' trap:trap_entry: ' "$logs/mc/perf" && ! grep -q 'vector=18' "$logs/mc/perf"
+	console_clean "$logs/mc/console.log" && ! grep '^not ok' "$logs/mc/tap" &&
+	grep '^ok .*MC from outside, has mce_record' "$logs/mc/tap" &&
+	! grep 'MC.*SKIP' "$logs/mc/tap" && grep -m 1 ' trap:trap_entry: ' "$logs/mc/perf" &&
+	! grep 'vector=18' "$logs/mc/perf"
 }
 
 export TIMEOUT="${TIMEOUT:-900}"
@@ -123,9 +121,11 @@ fi
 # shellcheck disable=SC2046 # a list
 set -- $(programs x86_64 $(own_programs | grep -v _32))
 if [ $# != 0 ]; then
-	check 'x86_64: the guest boots and runs our own programs' run_programs guest "$logs/own" "$@" -c 2
+	check 'x86_64: the guest boots and runs our own programs' \
+		run_programs guest "$logs/own" "$@" -c 2
 	report x86_64 "$logs/own" $#
-	check 'x86_64: no splat of our own programs on the console' console_clean "$logs/own/console.log"
+	check 'x86_64: no splat of our own programs on the console' \
+		console_clean "$logs/own/console.log"
 fi
 group=''
 check 'a probe that oopses does not silence its CPU' oops_in_probe
