@@ -3,8 +3,7 @@
 # stress: random traps while everything changes at random, 4 CPUs, on kasan, then on debug
 #
 # STRESS_SECONDS=120 and STRESS_SEED=NUMBER say for how long, and repeat the choices of a run;
-# STRESS_KERNEL=NAME: on that kernel alone. KASAN keeps memory of its own, so a leak shows better
-# on debug, which is also faster.
+# STRESS_KERNEL=NAME: on that kernel alone. debug has kmemleak, and is faster.
 
 seconds=${STRESS_SECONDS:-120}
 seed=${STRESS_SEED:-0x$(od -An -N 6 -tx1 /dev/urandom | tr -d ' \n')}
@@ -51,7 +50,7 @@ silent() {	# JOB
 
 no_leaks() { cat "$1/leaks" && [ ! -s "$1/leaks" ]; }
 
-# A slow kernel takes longer for each step, and for the memory to settle
+# A slow kernel takes longer for each step
 export TIMEOUT="${TIMEOUT:-$((1500 + seconds * 3))}"
 for on in ${STRESS_KERNEL:-kasan debug}; do
 	group="stress on $on"
