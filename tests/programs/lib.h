@@ -42,16 +42,12 @@
 #define AT_SI		"(%%rsi)"
 #define ENTER_FRAME	"push %%rbp; mov %%rdi, %%rbp;"
 #define LEAVE_FRAME	"; pop %%rbp"
-#define SET_TF		"pushfq; orq $0x100, (%%rsp); popfq"
-#define CLEAR_TF	"pushfq; andq $~0x100, (%%rsp); popfq"
 #else
 #define SP		"%%esp"
 #define CX		"%%ecx"
 #define AT_SI		"(%%esi)"
 #define ENTER_FRAME	"push %%ebp; mov %%edi, %%ebp;"
 #define LEAVE_FRAME	"; pop %%ebp"
-#define SET_TF		"pushfl; orl $0x100, (%%esp); popfl"
-#define CLEAR_TF	"pushfl; andl $~0x100, (%%esp); popfl"
 #endif
 
 /* What the module says of a trap that it raises in kernel mode */

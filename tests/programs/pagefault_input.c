@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test the pagefault trace events at bad times: switched in the middle of a fault, in a
- * fault within a fault, and as a process exits while a thread waits in its fault. And the
- * format of the events.
+ * Test the format of the pagefault trace events, and these events at bad times: switched in
+ * the middle of a fault, and in a fault within a fault.
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <linux/perf_event.h>
 
@@ -211,44 +207,6 @@ static void test_switched_within(const struct switching *w)
 	close(s.fd);
 }
 
-static void *wait_in_fault(void *p)
-{
-	raise_write(p);
-	return NULL;
-}
-
-/* A process exits while a thread of it waits for a page that never comes */
-static void test_exit(void)
-{
-	const char *name = "exit in the middle of a fault";
-	char *p = new_pages(page_size);
-	pthread_t thread;
-	struct counts c;
-	pid_t child;
-	int status;
-
-	trace_all_faults(p, page_size);
-	child = must_fork();
-	if (!child) {
-		if (wait_for_pages(p, page_size) < 0)
-			_exit(KSFT_SKIP);
-		if (pthread_create(&thread, NULL, wait_in_fault, p))
-			_exit(1);
-		usleep(HOLD_MS * 1000);
-		_exit(0);
-	}
-	waitpid(child, &status, 0);
-	trace_end();
-	if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP) {
-		skip(name, "this kernel has no userfaultfd");
-		return;
-	}
-	c = count("INTERRUPTED");
-	ksft_print_msg("%d exits, %s, %llu ns\n", c.exits, c.last.outcome, c.last.duration);
-	result(c.exits == 1 && !c.wrong && c.shortest >= HOLD_MS / 2 * 1000000ULL && !status &&
-	       all_cpus_trace(), name);
-}
-
 /* The frame pointer leads a stack walk to memory without a page */
 static void write_from_frame(char *frame)
 {
@@ -314,11 +272,10 @@ int main(void)
 	start_pagefaults("input");
 	size = PAGES * page_size;
 	memory = new_pages(size);
-	ksft_set_plan(3 + ARRAY_SIZE(switchings));
+	ksft_set_plan(2 + ARRAY_SIZE(switchings));
 	test_format();
 	for (size_t i = 0; i < ARRAY_SIZE(switchings); i++)
 		test_switched_within(&switchings[i]);
-	test_exit();
 	test_nested();
 	ksft_finished();
 }

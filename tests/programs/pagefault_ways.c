@@ -40,7 +40,6 @@
 #define VM_FAULT_HWPOISON	0x10
 
 #define ANY			(~0U)
-#define JUMP			(KERNEL_READ + 1)
 #define OOMS			5
 #define PROBED			10
 #define FAULT_PROBE		TRAP_TEST "/fault_probe"
@@ -100,17 +99,6 @@ static char *hugetlb_with_fork(void)
 	return p;
 }
 
-static char *code(void)
-{
-	char *p = new_pages(page_size);
-
-	*p = 0xc3;	/* RET */
-	trap_signals = 0;
-	raise_jump(p);
-	why = "this machine executes it";
-	return trap_signals ? p : NULL;
-}
-
 static char *kernel_address(void)
 {
 	__u64 address = kernel_symbol("_text");
@@ -148,7 +136,7 @@ static char *poisoned(void)
 static const struct access {
 	const char *name;
 	char *(*set_up)(void);
-	int how;
+	enum how how;
 	struct expect_fault x;
 } accesses[] = {
 	/* Its vm_operations may want the mmap lock */
@@ -157,8 +145,6 @@ static const struct access {
 	{ "hugetlb", hugetlb, WRITE_IT, { "MINOR", WRITE | USER, HUGETLB, 0, 0, ANY } },
 	{ "hugetlb, copy-on-write", hugetlb_with_fork, WRITE_IT,
 	  { "MINOR", PROT | WRITE | USER, HUGETLB | COW, 0, 0, ANY } },
-	{ "SIGSEGV, jump to what is not executable", code, JUMP,
-	  { "SIGNAL", PROT | USER | INSTR, .signo = SIGSEGV, .code = SEGV_ACCERR } },
 	/* The signal always says PROT, the event what the CPU said */
 	{ "SIGSEGV, kernel address", kernel_address, READ_IT,
 	  { "SIGNAL", PROT | USER, .signo = SIGSEGV, .code = SEGV_MAPERR } },
@@ -169,14 +155,6 @@ static const struct access {
 	    .code = BUS_MCEERR_AR } },
 };
 
-static bool jump_is(void *p, const struct expect_fault *x)
-{
-	trace_faults(p, 1);
-	raise_jump(p);
-	trace_end();
-	return faults_match(x, p);
-}
-
 static void test_access(const struct access *a)
 {
 	char *p = a->set_up();
@@ -184,7 +162,7 @@ static void test_access(const struct access *a)
 	if (!p)
 		skip(a->name, why);
 	else
-		result(a->how == JUMP ? jump_is(p, &a->x) : access_is(p, a->how, &a->x), a->name);
+		result(access_is(p, a->how, &a->x), a->name);
 	if (holder) {
 		kill(holder, SIGKILL);
 		waitpid(holder, NULL, 0);

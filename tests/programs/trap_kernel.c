@@ -93,12 +93,12 @@ static const struct {
 };
 
 /*
- * Raise @raised on each CPU, where @x is to be traced. The place of an NMI is known only
- * afterwards, so trace each NMI alone.
+ * Raise the trap on each CPU. The place of an NMI is known only afterwards, so trace each NMI
+ * alone.
  */
-static bool raise_in_kernel_of_each_cpu(struct expect_traps *x, unsigned int raised, int rounds)
+static bool raise_in_kernel_of_each_cpu(struct expect_traps *x, int rounds)
 {
-	const int at_once = raised == NMI ? 1 : rounds;
+	const int at_once = x->vector == NMI ? 1 : rounds;
 	struct kernel_trap t;
 	bool matches = true;
 
@@ -107,15 +107,13 @@ static bool raise_in_kernel_of_each_cpu(struct expect_traps *x, unsigned int rai
 		pin(i / rounds);
 		trace_vector(x->vector);
 		for (int j = 0; j < at_once; j++)
-			must(raise_in_kernel(raised), RAISE_FILE);
+			must(raise_in_kernel(x->vector), RAISE_FILE);
 		trace_off(instance);
 
-		read_kernel_trap(raised, &t);
-		if (raised == x->vector)
-			x->error_code = t.error_code;
+		read_kernel_trap(x->vector, &t);
+		x->error_code = t.error_code;
 		memcpy(x->entry_ip, t.entry_ip, sizeof(t.entry_ip));
-		memcpy(x->exit_ip, raised == x->vector ? t.exit_ip : t.entry_ip,
-		       sizeof(t.exit_ip));
+		memcpy(x->exit_ip, t.exit_ip, sizeof(t.exit_ip));
 		matches = traps_match(instance, x, i / rounds);
 	}
 	return matches;
@@ -139,23 +137,8 @@ static void test_kernel_trap(unsigned int vector, const char *name)
 		ksft_test_result_skip("kernel %s: %s\n", name, why);
 		return;
 	}
-	ksft_test_result(raise_in_kernel_of_each_cpu(&x, vector, warns ? ROUNDS_FEW : ROUNDS),
+	ksft_test_result(raise_in_kernel_of_each_cpu(&x, warns ? ROUNDS_FEW : ROUNDS),
 			 "kernel %s%s\n", name, not_traced(vector) ? ", has no trap event" : "");
-}
-
-/* A breakpoint on the instruction that raises #DE in kernel mode comes first */
-static void test_kernel_breakpoint(void)
-{
-	struct expect_traps x = { .vector = DB, .name = "#DB", .error_code = DR6_B0 };
-	__u64 address = kernel_symbol("trap_test_de_ip");
-	int fd = address ? breakpoint(address, true) : -1;
-
-	if (fd < 0) {
-		skip("kernel DB, breakpoint", "no breakpoint in the kernel");
-		return;
-	}
-	result(raise_in_kernel_of_each_cpu(&x, DE, ROUNDS), "kernel DB, breakpoint");
-	close(fd);
 }
 
 /*
@@ -336,12 +319,11 @@ int main(void)
 	instance = make_instance("kernel");
 	set_up_user_traps();
 
-	ksft_set_plan(ARRAY_SIZE(kernel_traps) + 6);
+	ksft_set_plan(ARRAY_SIZE(kernel_traps) + 5);
 	test_bound();
 	test_iret();
 	for (size_t i = 0; i < ARRAY_SIZE(kernel_traps); i++)
 		test_kernel_trap(kernel_traps[i].vector, kernel_traps[i].name);
-	test_kernel_breakpoint();
 	test_nmi(true);
 	test_nmi(false);
 	test_machine_check();

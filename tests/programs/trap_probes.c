@@ -27,7 +27,6 @@
 #include "monitor.h"
 
 #define ROUNDS		100
-#define STEPS		50
 
 /* What the instances show of this process */
 struct outcome {
@@ -43,14 +42,6 @@ static bool pagefaults;
 static char mine[64];		/* the filter for this process */
 static pid_t tester;
 static char *pages;
-static sig_atomic_t signals;
-
-/* A trap behind each instruction while EFLAGS.TF is set: the NOPs and three more */
-static void raise_steps(void)
-{
-	asm volatile(ENTER_FRAME SET_TF "; .rept 50; nop; .endr; " CLEAR_TF LEAVE_FRAME
-		     : : "D" (pages) : "memory", "cc");
-}
 
 /* The events can be there without an architecture that fires them */
 static bool pagefaults_fire(void)
@@ -354,24 +345,6 @@ static bool test_kprobe_in_kprobe(void)
 	       before >= 2 * ROUNDS;
 }
 
-static bool test_single_step(void)
-{
-	const int steps = STEPS + 3;
-	struct outcome o;
-
-	if (!option(instance, "userstacktrace", true)) {
-		why = "no such option";
-		return false;
-	}
-	all_on(instance);
-	signals = 0;
-	raise_steps();
-	all_off(instance);
-	option(instance, "userstacktrace", false);
-	o = count(instance, DB);
-	return signals == steps && good(&o, steps) && o.faults >= 2UL * steps;
-}
-
 /*
  * A probe of a module's: trap_test attaches it
  */
@@ -544,7 +517,6 @@ static const struct test tests[] = {
 	{ "kprobe-in-iterator: two instances", false, NULL, KPROBES | SECOND, 1, 2,
 	  { "__traceiter_trap_entry" } },
 	{ "kprobe-in-kprobe: with stack traces", false, test_kprobe_in_kprobe },
-	{ "single-step: with userstacktrace", true, test_single_step },
 	{ "probe: that raises traps", false, test_probe },
 	{ "nmi: in a probe, with a #GP", false, test_nmi_in_probe },
 	{ "mc-kprobe: in its handler, with user callchains", false, test_mc_kprobe },
@@ -561,9 +533,9 @@ static void clean_up(void)
 		put("/proc/sys/debug", "kprobes-optimization", "%s", optimization);
 }
 
+/* INT3 must not end the program */
 static void on_sigtrap(int signal)
 {
-	signals++;
 }
 
 static bool asked(const struct test *t, int n, char **names)
