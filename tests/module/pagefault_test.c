@@ -11,8 +11,6 @@
  *	vmalloc		a page table entry that this mm does not have yet
  *	kfence		an access to a guard page of KFENCE, which reports it: once,
  *			as it may leave the page accessible
- *	errata93	an instruction pointer without its upper half
- *	prefetch	a prefetch that faults
  *	oops		a NULL pointer: ends the writer
  *	oops-survived	the same, but a notifier has it go on
  *	reenter		an instruction with a kprobe, which another kprobe's handler
@@ -43,25 +41,18 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include <asm/cpufeature.h>
-#include <asm/processor.h>
 #include <asm/trapnr.h>
 
 #include "trap_test.h"
 
-/* The frames are made by hand, so the address is not where the CPU puts it */
-static void pagefault_test_at(const void *address, asmlinkage void (*raise)(void))
-{
-	guard(irqsave)();
-	native_write_cr2((unsigned long)address);
-	raise();
-}
-
-static unsigned long pagefault_test_writable;
-
+/* The frame is made by hand, so the address is not where the CPU puts it */
 static int pagefault_test_spurious(void)
 {
-	pagefault_test_at(&pagefault_test_writable, trap_test_pf_spurious);
+	static unsigned long writable;
+
+	guard(irqsave)();
+	native_write_cr2((unsigned long)&writable);
+	trap_test_pf_spurious();
 	return 0;
 }
 
@@ -104,44 +95,6 @@ static int pagefault_test_kfence(void)
 #else
 	return -EOPNOTSUPP;
 #endif
-}
-
-static bool pagefault_test_on_k8(void)
-{
-	return IS_ENABLED(CONFIG_CPU_SUP_AMD) &&
-	       boot_cpu_data.x86_vendor == X86_VENDOR_AMD &&
-	       boot_cpu_data.x86 == 0xf && boot_cpu_data.x86_model < 0x40;
-}
-
-static int pagefault_test_errata93(void)
-{
-#ifdef CONFIG_X86_64
-	unsigned long lower = (u32)(unsigned long)trap_test_pf_errata93_resume;
-	int ret = 0;
-
-	if (!pagefault_test_on_k8())
-		return -EOPNOTSUPP;
-
-	/* It must not run what user space has there */
-	mmap_read_lock(current->mm);
-	if (find_vma_intersection(current->mm, lower, lower + 16))
-		ret = -EBUSY;
-	else
-		trap_test_pf_errata93();
-	mmap_read_unlock(current->mm);
-	return ret;
-#else
-	return -EOPNOTSUPP;
-#endif
-}
-
-static int pagefault_test_prefetch(void)
-{
-	if (!pagefault_test_on_k8())
-		return -EOPNOTSUPP;
-	/* The last page of the address space is never mapped */
-	pagefault_test_at((void *)-PAGE_SIZE, trap_test_pf_prefetch);
-	return 0;
 }
 
 static int pagefault_test_oops(void)
@@ -229,8 +182,6 @@ static const struct {
 	{ "spurious",		pagefault_test_spurious },
 	{ "vmalloc",		pagefault_test_vmalloc },
 	{ "kfence",		pagefault_test_kfence },
-	{ "errata93",		pagefault_test_errata93 },
-	{ "prefetch",		pagefault_test_prefetch },
 	{ "oops",		pagefault_test_oops },
 	{ "oops-survived",	pagefault_test_oops_survived },
 	{ "reenter",		pagefault_test_reenter },

@@ -47,8 +47,6 @@ TRAP_TEST_DECLARE(ac);
 TRAP_TEST_DECLARE(xf);
 TRAP_TEST_DECLARE(cp);
 TRAP_TEST_DECLARE(pf_spurious);
-TRAP_TEST_DECLARE(pf_prefetch);
-TRAP_TEST_DECLARE(pf_errata93);
 TRAP_TEST_DECLARE(pf_oops);
 
 extern unsigned long trap_test_entry[];

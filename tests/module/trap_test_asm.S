@@ -71,7 +71,7 @@ TRAP_TEST_INT xf	X86_TRAP_XF
  * "64-Bit Mode Stack Frame"; on 32 bit, no stack pointer), with interrupts off
  * as behind an interrupt gate, and enter where the IDT points to.
  */
-.macro TRAP_TEST_FRAME name vector error_code insn=nop
+.macro TRAP_TEST_FRAME name vector error_code
 SYM_TYPED_FUNC_START(trap_test_\name)
 	STACK_FRAME_NON_STANDARD trap_test_\name
 #ifdef CONFIG_X86_64
@@ -93,7 +93,7 @@ SYM_TYPED_FUNC_START(trap_test_\name)
 	cli
 	ANNOTATE_RETPOLINE_SAFE
 	jmp	*_ASM_RIP(trap_test_entry + \vector * __ASM_SEL(4, 8))
-	TRAP_TEST_TAIL \name "\insn"
+	TRAP_TEST_TAIL \name
 SYM_FUNC_END(trap_test_\name)
 .endm
 
@@ -101,9 +101,8 @@ TRAP_TEST_FRAME ts	X86_TRAP_TS	0x50
 TRAP_TEST_FRAME np	X86_TRAP_NP	0x60
 TRAP_TEST_FRAME ss	X86_TRAP_SS	0x68
 TRAP_TEST_FRAME ac	X86_TRAP_AC	0
-/* PROT | WRITE; and PREFETCHT0 (%esp), where nothing was mapped */
+/* PROT | WRITE */
 TRAP_TEST_FRAME pf_spurious X86_TRAP_PF	0x3
-TRAP_TEST_FRAME pf_prefetch X86_TRAP_PF	0 ".byte 0x0f, 0x18, 0x0c, 0x24"
 #ifdef CONFIG_X86_CET
 TRAP_TEST_FRAME cp	X86_TRAP_CP	1
 #endif
@@ -128,7 +127,7 @@ TRAP_TEST_LABEL trap_test_pf_resume
 	_ASM_EXTABLE(trap_test_pf_ip, trap_test_pf_resume)
 SYM_FUNC_END(trap_test_pf)
 
-/* This one and the next are called by name: so kCFI knows no type of theirs. */
+/* It is called by name: so kCFI knows no type of it. */
 SYM_FUNC_START(trap_test_pf_oops)
 	xor	AX, AX
 TRAP_TEST_LABEL trap_test_pf_oops_ip
@@ -136,16 +135,3 @@ TRAP_TEST_LABEL trap_test_pf_oops_ip
 TRAP_TEST_LABEL trap_test_pf_oops_resume
 	RET
 SYM_FUNC_END(trap_test_pf_oops)
-
-#ifdef CONFIG_X86_64
-/* Go on at an address whose upper half is lost; the handler puts it back. */
-SYM_FUNC_START(trap_test_pf_errata93)
-	STACK_FRAME_NON_STANDARD trap_test_pf_errata93
-	leaq	trap_test_pf_errata93_resume(%rip), %rax
-	movl	%eax, %eax
-	ANNOTATE_RETPOLINE_SAFE
-	jmp	*%rax
-TRAP_TEST_LABEL trap_test_pf_errata93_resume
-	RET
-SYM_FUNC_END(trap_test_pf_errata93)
-#endif

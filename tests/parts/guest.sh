@@ -33,16 +33,6 @@ $tests/pagefault_ways probe-oops >/job/tap 2>&1
 EOF
 }
 
-# Page faults of errata: only an early K8 raises them, or the kernel handles them only there.
-# Without tsc=reliable, the clock of two such CPUs moves by ticks, and a fault takes 0 ns
-errata() {
-	local k8=max,vendor=AuthenticAMD,family=15,model=5
-	guest guest "$logs/errata" -a tsc=reliable -m $k8 <<EOF || return 1
-$tests/pagefault_ways errata93 prefetch >/job/tap 2>&1
-EOF
-	console_clean "$logs/errata/console.log" && ok_in "$logs/errata" 2
-}
-
 # The driver of the disk comes back while mmiotrace looks at what it maps
 mmio_faults() {
 	guest guest "$logs/mmio" -d 16 <<'EOF' || return 1
@@ -136,7 +126,6 @@ check 'trace_event=trap:* on the command line' at_boot
 	check 'a machine check while perf -g records the traps' machine_check_under_perf
 check 'what the series add to ftracetest passes' ftrace_tests
 check 'the events report page faults of MMIO' mmio_faults
-check 'the events report page faults of old CPUs' errata
 group='the guest runs the recipes of the documentation'
 have 'trace-cmd perf bpftrace' "$group" || exit 0
 check "$group" recipes

@@ -4,8 +4,8 @@
  * cannot: these tests change the machine, need the module trap_test, or exist
  * on x86 only.
  *
- * The tests that need another CPU, or leave an oops on the console, run only if
- * named: errata93, prefetch, kfence, oops-survived, oops, probe-oops; see
+ * The tests that leave an oops on the console run only if named: kfence,
+ * oops-survived, oops, probe-oops; see
  * pagefault_test.c of the module. After probe-oops, the events can never be switched
  * off, so the guest ends.
  */
@@ -324,8 +324,6 @@ static const struct raised {
 } raised[] = {
 	{ "spurious", "stale TLB entry", "ARCH" },
 	{ "vmalloc", "vmalloc", "ARCH" },
-	{ "errata93", "erratum 93", "ARCH" },
-	{ "prefetch", "erratum of prefetch", "ARCH" },
 	{ "kfence", "KFENCE", "ARCH" },
 	{ "oops-survived", "oops that the task survives", "ARCH" },
 	{ "oops", "oops: an entry and no exit", NULL, test_oops },
