@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of tests/check, lists
-# checkers: sparse, W=1, coccicheck, Sphinx, get_maintainer and spdxcheck, against the base
+# checkers: sparse, W=1, coccicheck, Sphinx and get_maintainer, against the base
 #
 # What they say of the files that the series touch is compared, without line numbers, with
 # what they say of these files in the base. What is new is a failure. make check-bisect finds
@@ -150,18 +150,8 @@ maintainers() {
 	[ -s "$logs/who" ]
 }
 
-# Its status is 0, whatever it finds
-spdx() (
-	cd "$work/src" && wgit checkout -q -f --detach "$head" || exit 1
-	said=$(echo "$touched" | PATH=/usr/bin:/bin xargs python3 scripts/spdxcheck.py -v 2>&1)
-	echo "$said"
-	echo "$said" | grep -qE 'Files checked: *[1-9]' &&
-	! echo "$said" | grep -E -e 'Files with errors: *[1-9]' -e ': [0-9]+:[0-9]+ '
-)
-
 check_with sparse 'sparse and W=1' no_news sparse compile x86_64
 check_with sparse 'sparse and W=1 for i386' no_news i386 compile i386
 check_with spatch coccicheck no_news cocci coccicheck
 check_with 'sphinx-build /usr/lib/python3/dist-packages/yaml' Sphinx no_news sphinx sphinx
 check get_maintainer no_news maintainers maintainers
-check_with "$licences" spdxcheck spdx

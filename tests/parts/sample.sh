@@ -53,27 +53,6 @@ EOF
 	[ "$(wc -l <"$1/gone")" = 3 ] && console_clean "$1/console.log"
 }
 
-# The kernel refuses a module that was built for another kernel. One that looks for an
-# event which the kernel does not have refuses to load
-refused() {	# JOB
-	sed 's/vermagic=[0-9]/vermagic=9/' "$module" >"$logs/other.ko" &&
-	sed 's/trap_exit/trap_left/g' "$module" >"$logs/without.ko" &&
-	guest guest "$1" <<EOF || return 1
-for kind in other without; do
-	insmod $logs/\$kind.ko
-	echo "status \$?"
-done >/job/said 2>&1
-grep ^trap_count /proc/modules >>/job/said
-dmesg | grep 'trap_count: ' >/job/dmesg
-EOF
-	cat "$1/said" "$1/dmesg"
-	same '2 of 4' "$(grep -cx 'status 1' "$1/said") of $(wc -l <"$1/said")" &&
-	grep -q 'Invalid module format$' "$1/said" && grep -q 'No such device$' "$1/said" &&
-	grep -q "version magic '9" "$1/dmesg" &&
-	grep -q 'trap_count: this kernel has no trace event trap_left$' "$1/dmesg" &&
-	console_clean "$1/console.log"
-}
-
 # Each time, it counts a #UD before it is unloaded. Short grace periods and a high priority of
 # the loader save most of the time
 comes_and_goes() {	# JOB
@@ -99,7 +78,5 @@ build_sample >"$logs/sample.make" 2>&1 || rm -f "$module"
 check 'sample: it builds without a warning' sample_builds_clean
 [ -f "$module" ] || exit 0
 check 'sample: it counts each vector on each CPU, and has an event' counted "$logs/sample"
-check 'sample: it does not load into another kernel, or into one without the events' \
-	refused "$logs/sample-refused"
 check "sample: it is loaded and unloaded $loads times under load" comes_and_goes "$logs/sample-load"
 unset TIMEOUT
