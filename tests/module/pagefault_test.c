@@ -8,11 +8,9 @@
  * configuration lacks it.
  *
  *	spurious	a write which the page table allows
- *	vmalloc		a page table entry that this mm does not have yet
  *	kfence		an access to a guard page of KFENCE, which reports it: once,
  *			as it may leave the page accessible
  *	oops		a NULL pointer: ends the writer
- *	oops-survived	the same, but a notifier has it go on
  *	reenter		an instruction with a kprobe, which another kprobe's handler
  *			runs: the fault comes in state KPROBE_REENTER
  *
@@ -29,17 +27,14 @@
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
-#include <linux/kdebug.h>
 #include <linux/kfence.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/preempt.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include <asm/trapnr.h>
 
@@ -54,35 +49,6 @@ static int pagefault_test_spurious(void)
 	native_write_cr2((unsigned long)&writable);
 	trap_test_pf_spurious();
 	return 0;
-}
-
-static int pagefault_test_vmalloc(void)
-{
-#ifdef CONFIG_X86_32
-	pmd_t *pmd;
-	pgd_t *pgd;
-	void *pages, *p;
-
-	/* So much that one entry of the page directory is for nothing else */
-	pages = vmalloc(2 * PMD_SIZE);
-	if (!pages)
-		return -ENOMEM;
-	p = PTR_ALIGN(pages, PMD_SIZE);
-
-	/* As if p was mapped by another CPU, and this mm came too late */
-	scoped_guard(irqsave) {
-		pgd = (pgd_t *)__va(read_cr3_pa()) + pgd_index((unsigned long)p);
-		pmd = pmd_offset(pud_offset(p4d_offset(pgd, (unsigned long)p),
-					    (unsigned long)p), (unsigned long)p);
-		pmd_clear(pmd);
-		asm volatile("invlpg %0" : : "m" (*(char *)p) : "memory");
-		READ_ONCE(*(char *)p);
-	}
-	vfree(pages);
-	return 0;
-#else
-	return -EOPNOTSUPP;
-#endif
 }
 
 static int pagefault_test_kfence(void)
@@ -146,44 +112,13 @@ static int pagefault_test_reenter(void)
 	return ret;
 }
 
-static bool pagefault_test_survive;
-
-static int pagefault_test_oops_survived(void)
-{
-	guard(preempt)();
-	pagefault_test_survive = true;
-	trap_test_pf_oops();
-	pagefault_test_survive = false;
-	return 0;
-}
-
-static int pagefault_test_notify(struct notifier_block *nb, unsigned long action,
-				 void *data)
-{
-	struct die_args *args = data;
-
-	if (action != DIE_OOPS || !pagefault_test_survive ||
-	    args->regs->ip != (unsigned long)trap_test_pf_oops_ip)
-		return NOTIFY_DONE;
-	args->regs->ip = (unsigned long)trap_test_pf_oops_resume;
-	return NOTIFY_STOP;
-}
-NOKPROBE_SYMBOL(pagefault_test_notify);
-
-static struct notifier_block pagefault_test_nb = {
-	.notifier_call	= pagefault_test_notify,
-	.priority	= INT_MAX,
-};
-
 static const struct {
 	const char	*name;
 	int		(*raise)(void);
 } pagefault_tests[] = {
 	{ "spurious",		pagefault_test_spurious },
-	{ "vmalloc",		pagefault_test_vmalloc },
 	{ "kfence",		pagefault_test_kfence },
 	{ "oops",		pagefault_test_oops },
-	{ "oops-survived",	pagefault_test_oops_survived },
 	{ "reenter",		pagefault_test_reenter },
 };
 
@@ -305,14 +240,8 @@ static void __init fault_probe_find(struct tracepoint *tp, void *unused)
 
 void __init pagefault_test_init(struct dentry *dir)
 {
-	register_die_notifier(&pagefault_test_nb);
 	debugfs_create_file("fault", 0600, dir, NULL, &pagefault_test_fops);
 	for_each_kernel_tracepoint(fault_probe_find, NULL);
 	if (fault_probe_events[0] && fault_probe_events[1])
 		debugfs_create_file("fault_probe", 0200, dir, NULL, &fault_probe_fops);
-}
-
-void pagefault_test_exit(void)
-{
-	unregister_die_notifier(&pagefault_test_nb);
 }

@@ -55,6 +55,5 @@ struct dentry;
 
 void trap_test_fault_in_nmi(void);
 void pagefault_test_init(struct dentry *dir);
-void pagefault_test_exit(void);
 
 #endif /* TRAP_TEST_H */

@@ -446,7 +446,6 @@ module_init(trap_test_init);
 static void __exit trap_test_exit(void)
 {
 	debugfs_remove(trap_test_dir);
-	pagefault_test_exit();
 	unregister_nmi_handler(NMI_LOCAL, "trap_test");
 	unregister_die_notifier(&trap_test_nb);
 }

@@ -4,8 +4,7 @@
  * cannot: these tests change the machine, need the module trap_test, or exist
  * on x86 only.
  *
- * The tests that leave an oops on the console run only if named: kfence,
- * oops-survived, oops, probe-oops; see
+ * The tests that leave an oops on the console run only if named: kfence, oops, probe-oops; see
  * pagefault_test.c of the module. After probe-oops, the events can never be switched
  * off, so the guest ends.
  */
@@ -311,8 +310,7 @@ static void test_moved(void)
 }
 
 /*
- * What the module trap_test raises in kernel mode: those after "stale TLB entry" and
- * "vmalloc" only if named
+ * What the module trap_test raises in kernel mode: those after "stale TLB entry" only if named
  */
 static void test_oops(void);
 static void test_probe_oops(void);
@@ -323,9 +321,7 @@ static const struct raised {
 	void (*test)(void);
 } raised[] = {
 	{ "spurious", "stale TLB entry", "ARCH" },
-	{ "vmalloc", "vmalloc", "ARCH" },
 	{ "kfence", "KFENCE", "ARCH" },
-	{ "oops-survived", "oops that the task survives", "ARCH" },
 	{ "oops", "oops: an entry and no exit", NULL, test_oops },
 	{ "probe-oops", "oops in a probe", NULL, test_probe_oops },
 	{ "reenter", "fault in state KPROBE_REENTER", NULL, test_reenter },
@@ -547,7 +543,7 @@ int main(int argc, char **argv)
 		ksft_finished();
 	}
 
-	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 7);
+	ksft_set_plan(ARRAY_SIZE(accesses) + ARRAY_SIZE(vsyscalls) + 6);
 	for (size_t i = 0; i < ARRAY_SIZE(accesses); i++)
 		test_access(&accesses[i]);
 	if (old_hugepages)
@@ -560,6 +556,5 @@ int main(int argc, char **argv)
 	test_probe("nmi", "faults of a probe, and of an NMI in it", 2);
 	test_reenter();
 	test_raised(&raised[0]);
-	test_raised(&raised[1]);
 	ksft_finished();
 }
