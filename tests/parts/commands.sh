@@ -82,7 +82,8 @@ local_changes() (
 	same b "$(cat $file)"
 )
 no_such_program() {
-	fails "no program 'no-such-program'" env CMD='no-such-program -x' "$top/scripts/vm/run-guest"
+	fails "no program 'no-such-program'" env CMD='no-such-program -x' \
+		"$top/scripts/vm/run-guest"
 }
 no_install() (
 	mkdir -p "$logs/bin" && cd "$logs/bin" || exit 1
@@ -242,7 +243,8 @@ check 'make run: a guest that panics' panics
 check 'boot: a guest that oopses' oopses
 check 'make run: a guest that hangs' hangs
 check 'bad input: no such program' no_such_program
-check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other "$top/scripts/vm/run-guest"
+check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other \
+	"$top/scripts/vm/run-guest"
 check 'bad input: missing tools and NO_INSTALL=1' no_install
 mkdir -p "$logs/no-tree"
 check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"

@@ -11,9 +11,9 @@
 #	double-fault		The stack overflows, and the console has the event.
 #	NAME.tc			a test of ftracetest
 # This stands for a test:
-#	the guest dies		The one test of the program begins, and does not succeed. Such a
-#				defect has a guest of its own, and those after "alone" in the
-#				table have one, too.
+#	the guest dies		The one test of the program begins, and does not succeed. Such
+#				a defect has a guest of its own, and so have those after "alone"
+#				in the table.
 
 defects=$top/tests/defects/$base
 [ -f "$defects/table" ] || skip_part "there are no defects for $base"
@@ -62,7 +62,8 @@ has_same_names() {
 	same "$in_table" "$(names_in DEFECT | grep -vx name | uniq)"
 }
 names_in() {	# MACRO
-	sed -n 's/^+//p' "$defects/defects.diff" | grep -owE "$1\([a-z0-9_]+\)" | sed 's/.*(//; s/)//' | sort
+	sed -n 's/^+//p' "$defects/defects.diff" | grep -owE "$1\([a-z0-9_]+\)" |
+		sed 's/.*(//; s/)//' | sort
 }
 
 # scripts/kernel/build asks git what has changed, so git has to know the new header
@@ -92,7 +93,8 @@ run_with() {
 		good='not '
 		! exhaust_stack "$job" -a "trap_defect=$1 $words" || good=''
 		! grep -aq 'stack guard page was hit' "$job/console.log" ||
-			printf '1..1\n%sok 1 #DF is in the dump of the trace\n' "$good" >"$job/$1.tap"
+			printf '1..1\n%sok 1 #DF is in the dump of the trace\n' "$good" \
+				>"$job/$1.tap"
 		return ;;
 	*.tc)	command="./ftracetest test.d/*/$program" ;;
 	*)	command="$(path_of "${program%% *}") ${program#"${program%% *}"}" ;;
@@ -131,7 +133,8 @@ results_of() {
 	job=$logs/$(echo "$2" | tr ' ' -)
 	[ ! -d "$job" ] || return 0
 	for name in $(echo "$rows" | grep -F "$tab$2$tab" | cut -f 1); do
-		is_alone "$name" "$2" || ! selected "$(test_of "$name" "$2")" || names="$names $name"
+		is_alone "$name" "$2" || ! selected "$(test_of "$name" "$2")" ||
+			names="$names $name"
 	done
 	! selected "without a defect: $2" || names="$names none"
 	# shellcheck disable=SC2086 # a list
