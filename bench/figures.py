@@ -5,8 +5,7 @@
 figures.py paths check|bench            print the kinds of trap to measure while all is off
 figures.py check BASE [PATCHED]         compare with the goals; fail if one is missed
 figures.py bench BASE PATCHED BPF FACTS OUT
-                                        make OUT/results.tsv, results.txt and chart.svg
-figures.py chart RESULTS.TSV            print the chart
+                                        make OUT/results.tsv and results.txt
 figures.py hardware LINES               print the table of make bench-hardware
 
 BASE is of the kernel without the series. TRAP_BASE_DIR names the folder of the base, whose file
@@ -16,15 +15,12 @@ import os
 import pathlib
 import statistics
 import sys
-from xml.sax.saxutils import escape
 
 # The goals: the way, the kind of trap, the most instructions, and whether make bench alone
 # measures it. "off" compares with the unpatched kernel: a static branch that is off is one
 # instruction. exc_page_fault() has one, handle_mm_fault() has two, and a mark is one more. GCC 12
 # lays out the path of a fault from kernel mode with two more. Other ways compare with "off" in
-# the same boot. The loops page_fault1 to 3 vary by half an instruction from one boot to the
-# next, a fork by hundreds, as its page tables do. The means of a way vary by one, with the timer
-# that is in them.
+# the same boot. Their means vary by one, with the timer that is in them.
 GOALS = '''
 off             getpid          0
 off             int3            2
@@ -43,26 +39,11 @@ off             segv            4
 off             segv_access     4
 off             sigbus          4
 off             swap_in         5     bench
-off             fork            700   bench
-off             page_fault1     5.5   bench
-off             page_fault2     5.5   bench
-off             page_fault3     5.5   bench
 trap            int3            1174
 trap            zero_page       2
 pagefault_exit  zero_page       740
 pagefault       zero_page       1310
 '''
-
-# The rows of the chart, and what each way tells. Those with our events are black
-CHART = {
-    'tp_btf_hist': ('pagefault_exit, BPF histogram', 'durations by outcome'),
-    'pagefault_exit': ('pagefault_exit', 'outcome, duration, signal, memory, address, ip'),
-    'pagefault': ('pagefault_entry and _exit', 'the same, and the begin'),
-    'pagefault_exit_perf': ('pagefault_exit, perf record', 'as pagefault_exit'),
-    'fexit_hist': ('fentry and fexit, BPF histogram', 'durations; not the faults that fail early'),
-    'perf_hist': ('perf page faults and begins, BPF histogram', 'durations; not the faults that fail'),
-    'page_fault_user': ('exceptions:page_fault_user', 'address, ip; no end'),
-    'kretprobe': ('kprobe and kretprobe', 'address, duration; no ip')}
 
 
 def limits(scope):
@@ -100,9 +81,7 @@ class Lines:
                 sys.exit('%s: what is this? %s' % (path, line))
 
     def single(self, kind):
-        """What a trap takes while all is off. The loops hardly ever do the same twice."""
-        if kind.startswith('page_fault'):
-            return statistics.median(self.means['off', kind])
+        """What a trap takes while all is off."""
         return min(self.tenths['off', kind])
 
     def extra(self, way, kind):
@@ -149,29 +128,6 @@ def records(base, patched, bpf):
                 yield 'price', guest, way, kind, '%.1f' % lines.extra(way, kind)
 
 
-def chart(found):
-    """The picture of the ways through a page fault, of the lines of results.tsv."""
-    cost = {line[2]: float(line[4]) for line in reversed(found)
-            if line[0] == 'price' and line[1] != 'base' and line[3] == 'zero_page'}
-    rows = sorted((cost[way], way) for way in CHART if way in cost)
-    text = ['<?xml version="1.0" encoding="utf-8"?>',
-            '<!-- SPDX-License-Identifier: GPL-2.0 -->',
-            '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="%d" '
-            'font-family="sans-serif" font-size="14">' % (50 + 30 * len(rows)),
-            '<rect width="100%" height="100%" fill="white"/>',
-            '<text x="450" y="25" text-anchor="middle">Instructions more for a page fault, and '
-            'what each way tells (black: our events)</text>']
-    for i, (more, way) in enumerate(rows):
-        y, width = 42 + 30 * i, more / 2200 * 320
-        name, tells = map(escape, CHART[way])
-        text += ['<text x="240" y="%d" text-anchor="end">%s</text>' % (y + 16, name),
-                 '<rect x="250" y="%d" width="%.1f" height="22" stroke="black" fill="%s"/>' % (
-                     y, width, 'black' if way.startswith(('pagefault', 'tp')) else '#d0d0d0'),
-                 '<text x="%.1f" y="%d">%.0f&#160; %s</text>' % (
-                     256 + width, y + 16, more, tells)]
-    return '\n'.join([*text, '</svg>']) + '\n'
-
-
 def bench(base, patched, bpf, facts, out):
     """Write the results. Fails if a kind or a way is missing, or if getpid, which no event
     concerns, takes longer with a way."""
@@ -192,7 +148,6 @@ def bench(base, patched, bpf, facts, out):
     skipped = [way for lines in (base, patched, bpf) if lines for way in lines.skipped]
     text += '\nLeft out: %s\n' % ' '.join(skipped) if skipped else ''
     out.joinpath('results.txt').write_text(text)
-    out.joinpath('chart.svg').write_text(chart(found))
     wrong = ['%s of %s was not measured' % row[1::-1] for row in rows if row[3] is None]
     wrong += ['%s moves getpid by %s' % (line[2], line[4]) for line in found
               if line[0] == 'price' and line[3] == 'getpid' and abs(float(line[4])) > 4]
@@ -235,9 +190,6 @@ def check(base, patched=None):
 def main(what, *args):
     if what == 'paths':
         print(*[kind for way, kind in limits(*args) if way == 'off'])
-    elif what == 'chart':
-        print(chart([line.split('\t') for line in
-                     pathlib.Path(*args).read_text().splitlines()]), end='')
     else:
         {'check': check, 'bench': bench, 'hardware': hardware}[what](*args)
 

@@ -11,8 +11,7 @@
  *	tick	NS
  *
  * WAY is only printed. MEAN includes all that happens during the round, such as timer interrupts.
- * TENTH is the tenth percentile of single traps. A kind that touches several pages has the cost
- * of one page. Neither figure includes reading the clock.
+ * TENTH is the tenth percentile of single traps. Neither figure includes reading the clock.
  *
  * -c truncates FILE before each round: the trace, as a full buffer changes the cost.
  *
@@ -40,7 +39,6 @@
 #define PAGE		4096L
 #define BATCH		500		/* traps between two preparations of the memory */
 #define AROUND		(16 * PAGE)	/* what a fault maps of a file */
-#define LOOP_PAGES	128
 #define FILE_SIZE	(BATCH * AROUND)
 #define MAX_TRAPS	100000
 #define WARM_UP		200
@@ -155,15 +153,6 @@ static pid_t start_child(void)
 	return child;
 }
 
-static void fork_and_wait(long i)
-{
-	pid_t child = start_child();
-
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-}
-
 static char *map(size_t size, int prot, int flags, int fd)
 {
 	char *at = mmap(NULL, size, prot, flags, fd, 0);
@@ -173,33 +162,6 @@ static char *map(size_t size, int prot, int flags, int fd)
 	/* Small pages, whatever the settings are */
 	madvise(at, size, MADV_NOHUGEPAGE);
 	return at;
-}
-
-/* As the loops of that name in will-it-scale: map, write to each page, unmap */
-static void write_pages(int flags, int fd)
-{
-	char *at = mmap(NULL, LOOP_PAGES * PAGE, PROT_READ | PROT_WRITE, flags, fd, 0);
-
-	if (at == MAP_FAILED)
-		error(1, errno, "mmap");
-	for (int i = 0; i < LOOP_PAGES; i++)
-		write_byte(at + i * PAGE);
-	munmap(at, LOOP_PAGES * PAGE);
-}
-
-static void page_fault1(long i)
-{
-	write_pages(MAP_PRIVATE | MAP_ANONYMOUS, -1);
-}
-
-static void page_fault2(long i)
-{
-	write_pages(MAP_PRIVATE, memfd);
-}
-
-static void page_fault3(long i)
-{
-	write_pages(MAP_SHARED, memfd);
 }
 
 /*
@@ -226,8 +188,13 @@ static void written_pages(void)
 /* A child had the pages: a write takes them over */
 static void formerly_shared(void)
 {
+	pid_t child;
+
 	written_pages();
-	fork_and_wait(0);
+	child = start_child();
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
 }
 
 /* A child has the pages: a write copies them */
@@ -279,7 +246,7 @@ static const struct kind {
 	void (*raise)(long i);
 	void (*prepare)(void);
 	long faults;		/* that getrusage() counts for each */
-	int share, pages;	/* it is raised TRAPS / share times, and touches so many pages */
+	int share;		/* it is raised TRAPS / share times */
 } kinds[] = {
 	{ "getpid", getpid_call },
 	{ "int3", int3, .share = 4 },
@@ -298,10 +265,6 @@ static const struct kind {
 	{ "segv", segv, NULL, ANY, .share = 4 },
 	{ "segv_access", segv_access, unmapped_file, ANY, .share = 4 },
 	{ "sigbus", sigbus, unmapped_file, ANY, .share = 4 },
-	{ "fork", fork_and_wait, written_pages, ANY, .share = 100 },
-	{ "page_fault1", page_fault1, NULL, LOOP_PAGES, 100, LOOP_PAGES },
-	{ "page_fault2", page_fault2, unmapped_file, LOOP_PAGES, 100, LOOP_PAGES },
-	{ "page_fault3", page_fault3, unmapped_file, LOOP_PAGES, 100, LOOP_PAGES },
 	{ }
 };
 
@@ -371,7 +334,6 @@ static void measure(const struct kind *k)
 	static const struct kind nothing = { "nothing", no_trap };
 	long n = k->share ? (traps + k->share - 1) / k->share : traps;
 	struct figures found, none;
-	int pages = k->pages ?: 1;
 
 	none = raise_all(&nothing, MAX_TRAPS);
 	/* The first ones fill slabs, for example */
@@ -386,7 +348,7 @@ static void measure(const struct kind *k)
 			error(1, 0, "%s: %ld page faults, not %ld", k->name, found.faults,
 			      k->faults * n);
 		printf("price\t%s\t%s\t%d\t%.2f\t%.2f\n", way, k->name, round,
-		       (found.mean - none.mean) / pages, (found.tenth - none.tenth) / pages);
+		       found.mean - none.mean, found.tenth - none.tenth);
 	}
 }
 
