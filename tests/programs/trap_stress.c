@@ -16,7 +16,6 @@
  * The program takes over the top instance of tracing. It is for a machine with no other work.
  */
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -753,44 +752,23 @@ static bool took_place(void)
 	return good;
 }
 
-static void refuse(const char *arg)
-{
-	fprintf(stderr, "error: not '%s': " NAME " [-s SEED] [-d SECONDS] [-b]\n", arg);
-	exit(KSFT_FAIL);
-}
-
-static unsigned long long number_in(const char *text, unsigned long long least,
-				    unsigned long long most)
-{
-	unsigned long long n;
-	char *end;
-
-	errno = 0;
-	n = strtoull(text, &end, 0);
-	if (!isdigit(*text) || *end || errno || n < least || n > most)
-		refuse(text);
-	return n;
-}
-
 static double parse_options(int argc, char **argv)
 {
 	double seconds = 120;
 	int c;
 
 	must(getrandom(&seed, sizeof(seed), 0) < 0 ? -errno : 0, "getrandom");
-	opterr = 0;
-	while ((c = getopt(argc, argv, ":s:d:b")) != -1) {
+	while ((c = getopt(argc, argv, "s:d:b")) != -1) {
 		if (c == 's')
-			seed = number_in(optarg, 0, -1ULL);
+			seed = strtoull(optarg, NULL, 0);
 		else if (c == 'd')
-			seconds = number_in(optarg, 5, 24 * 3600);
-		else if (c == 'b')
-			broken = true;
-		else
-			refuse(argv[optind - 1]);
+			seconds = atof(optarg);
+		broken |= c == 'b';
+		if (c == '?')
+			exit(KSFT_FAIL);
 	}
-	if (optind < argc)
-		refuse(argv[optind]);
+	if (optind < argc || seconds < 5)
+		ksft_exit_fail_msg("usage: " NAME " [-s SEED] [-d SECONDS] [-b], at least 5 s\n");
 	return seconds;
 }
 
