@@ -321,7 +321,7 @@ static int write_one(struct actor *me)
 
 /*
  * function_graph of all functions hangs with a kprobe in the ring buffer. A filter that
- * set_ftrace_notrace empties traces all (see tests/fixes/fgraph_filter.md): nobody writes there
+ * set_ftrace_notrace empties traces all (see series/fixes/fgraph_filter.md): nobody writes there
  */
 static int set_tracer(struct actor *me)
 {
