@@ -23,12 +23,12 @@ help:		## this list
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  CONFIG=FILE           deb: a configuration (default: that of the running kernel)"
-	@echo "  LOCALMODCONFIG=1      deb: only the modules in use, or =FILE: those that lsmod wrote there"
+	@echo "  LOCALMODCONFIG=1      deb: only the modules in use, or =FILE: those in FILE, written by lsmod"
 	@echo "  KERNEL_TREE=DIR       run, shell, deb, send-dry: use HEAD of that git tree; never modify it"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
 	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
 	@echo "  SERIES=NAME, VERSION=N  send-dry: only that series; the version in the subjects"
-	@echo "  BASE=linux-X.Y        the base kernel (default: the newest there is)"
+	@echo "  BASE=linux-X.Y        the base kernel (default: the newest)"
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
@@ -38,7 +38,7 @@ help:		## this list
 	@echo "  LOADS=N               sample: how often the module is loaded (300)"
 	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
 
-run:		## boot the patched kernel, run a program there, show its traps
+run:		## boot the patched kernel, run a program in it, show its traps and page faults
 	@scripts/vm/run-guest
 
 shell:		## boot the patched kernel, with a shell on this terminal

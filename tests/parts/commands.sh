@@ -111,7 +111,7 @@ three_way() (
 	grep 'char \*p = NULL' "$made/src/kernel/trace/trace_branch.c" && rm -rf "$made"
 )
 # The tree has another line where a patch changes one: the user solves that. It does not have a
-# file that the next patch changes: the user leaves that patch out. Then it begins anew
+# file that the next patch changes: the user leaves that patch out. Then it starts again
 conflict() (
 	file=include/linux/mm_types.h gone=kernel/trace/trace_branch.c
 	near_tree conflict && sed -i 's/"OOM" }/"OUT" }/' $file && plain_git rm -q $gone &&
@@ -147,8 +147,8 @@ no_config() {
 cleaned() (
 	sources_copy "$logs/linux-clean" && cd "$logs/linux-clean" || exit 1
 	mkdir -p build/tree-1/merge-1
-	fails 'merge-1 is where you solve the conflicts' scripts/clean &&
-	fails 'merge-1 is where you solve the conflicts' scripts/clean all || exit 1
+	fails 'merge-1 has conflicts of KERNEL_TREE' scripts/clean &&
+	fails 'merge-1 has conflicts of KERNEL_TREE' scripts/clean all || exit 1
 	rmdir build/tree-1/merge-1 && mkdir -p build/send/trap build/runs/1 "build/$base/tree" \
 		"build/$base/guest" && scripts/clean && ls -d build/send/trap &&
 	same "$(printf 'build/%s\n' "$base" "$base/tree" lock send)" \
@@ -185,7 +185,7 @@ check 'bad input: make deb, the running kernel has no configuration' no_config
 check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
 echo CONFIG_ARM64=y >"$logs/arm64.config"
 check 'bad input: make deb, CONFIG is of another architecture' \
-	no_deb 'for x86 of 64 bit' CONFIG="$logs/arm64.config"
+	no_deb 'of an x86-64 kernel' CONFIG="$logs/arm64.config"
 check 'bad input: make deb, no modules are in use' \
 	no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
 mkdir -p "$logs/mine" && touch "$logs/mine/work"

@@ -4,7 +4,7 @@
 
 kernels guest
 
-# Through a pipe: the runner opens /dev/stdout anew, at the start of a file
+# Through a pipe: the runner opens /dev/stdout again, at the start of a file
 run_kselftest() {	# JOB PROGRAM...
 	local job="$1" asked
 	shift

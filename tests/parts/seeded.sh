@@ -12,7 +12,7 @@
 #	# fails: NAME		This test fails, and no other does. As a pattern of the
 #				shell's it stands for all that match.
 #	# says: WORDS		This is in what comes with it.
-#	# series: as it is	patches/ is not made anew before.
+#	# series: as it is	make series is not run before.
 
 copy=$build/seeded/copy
 
