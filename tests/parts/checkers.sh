@@ -2,9 +2,8 @@
 # shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of tests/check, lists
 # checkers: sparse, W=1, coccicheck, Sphinx and get_maintainer, against the base
 #
-# What they say of the files that the series touch is compared, without line numbers, with
-# what they say of these files in the base. What is new is a failure. make check-bisect finds
-# the patch that brought a warning of the compiler.
+# What they say of the files that the series touch is compared, without line numbers, with what
+# they say of these files in the base. What is new is a failure.
 
 work=$dir/checkers
 mkdir -p "$work"
@@ -120,22 +119,17 @@ sphinx() {
 		"$work"/checkers/Documentation/output/trace/events-pagefault.html >&2
 }
 
-# Each file has a maintainer, and a list beside linux-kernel; those of the base have all that
+# Each new file has a maintainer, and a list beside linux-kernel; files of the base have all that
 # they had. MAINTAINERS is in order, and its patterns match files
 maintainer() { scripts/get_maintainer.pl --no-git --no-git-fallback "$@"; }
 maintainers() {
 	local file who
 	cd "$work/src" || return 1
-	if [ "$1" = base ]; then
-		for file in $touched; do
-			[ ! -e "$file" ] || maintainer --no-rolestats -f "$file" |
-				sed "s|^|$file: |"
-		done >"$logs/who"
-	else
-		for file in $touched; do
-			maintainer --no-rolestats -f "$file" | sed "s|^|$file: |"
-		done | sort >"$logs/who.now"
-		sort "$logs/who" | comm -23 - "$logs/who.now" | sed 's/$/: error: no longer named/'
+	for file in $touched; do
+		[ ! -e "$file" ] || maintainer --no-rolestats -f "$file" | sed "s|^|$file: |"
+	done | sort >"$logs/who.$1"
+	[ "$1" = base ] || {
+		comm -23 "$logs/who.base" "$logs/who.$1" | sed 's/$/: error: no longer named/'
 		for file in $(wgit diff --name-only --diff-filter=A base "$1"); do
 			maintainer -f "$file" | grep -v '^linux-kernel@' >"$logs/who.file"
 			for who in '[(](maintainer|supporter)' ' list'; do
@@ -143,11 +137,11 @@ maintainers() {
 					echo "$file: error: nobody is '$who'"
 			done
 		done
-	fi
+	}
 	for file in patterns sections; do
 		scripts/get_maintainer.pl --self-test=$file 2>&1
 	done
-	[ -s "$logs/who" ]
+	[ -s "$logs/who.$1" ]
 }
 
 check_with sparse 'sparse and W=1' no_news sparse compile x86_64

@@ -2,8 +2,7 @@
 # shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of tests/check
 # lttng: the probes for LTTng build, record what ftrace records, and are harmless elsewhere
 #
-# What is built is in build/BASE/lttng/, and stays there: make check builds it again only if
-# the source of the modules, the kernel or the compiler is another one.
+# What is built stays in build/BASE/lttng/ until its source, the kernel or the compiler changes.
 
 kernels guest
 lttng_git=$("$top/scripts/kernel/fetch" lttng-modules 2>"$logs/lttng-source") ||
@@ -29,8 +28,7 @@ lttng_make() {
 	kernel_make "$@" M="$lttng/$2/src" CONFIG_LTTNG=m
 }
 
-# lttng_build SRC KERNEL STATE TARGET: the same, from nothing, with a log beside it,
-# unless it was built from the same, and for a kernel of that STATE
+# lttng_build SRC KERNEL STATE TARGET: the same, unless it was built for a kernel of that STATE
 lttng_build() {
 	local out="$lttng/$2" state
 	state="$(plain_git -C "$lttng/src" rev-parse 'HEAD^{tree}') $3 $(gcc --version | head -n 1)"
