@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * trapstat export: counts and latency histograms. Standard output gets OpenMetrics text, a file
- * the text format of Prometheus, which is all that the textfile collector of node_exporter reads.
- * There, the name of a counter has its suffix in the lines of type and help too.
+ * trapstat export: counts and latency histograms. Standard output gets OpenMetrics text; a file
+ * and the clients of --listen get the text format of Prometheus, which is all that the textfile
+ * collector of node_exporter reads. There, the name of a counter has its suffix in the lines of
+ * type and help too.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "listen.h"
 #include "print.h"
 #include "views.h"
 
@@ -199,10 +201,27 @@ failed:
 	return -1;
 }
 
+static int give(const struct sources *s)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	bool bad;
+
+	if (!out)
+		return -1;
+	print_all(out, s);
+	bad = ferror(out);
+	if (fclose(out) || bad)
+		return -1;
+	listen_give(text, size);
+	return 0;
+}
+
 /**
  * view_export - Write all counts since the start, an interval after the other
  * @s:	the sources
- * @o:	the options; to a file, or to standard output
+ * @o:	the options; to a file, to clients, or to standard output
  *
  * Return: the exit status
  */
@@ -212,20 +231,26 @@ int view_export(struct sources *s, const struct options *o)
 	int status = counts_init(&c, s) ? 1 : 0, failed = 0;
 	long n = 0;
 
-	is_open = !o->file;
+	is_open = !o->file && !o->listen;
+	if (!status && o->listen && (give(s) || listen_start()))
+		status = 1;
 	while (!status && next_interval(o, &n)) {
 		if (read_interval(&c, s, o)) {
 			status = 1;
 			break;
 		}
 		add(&c);
-		if (o->file) {
+		if (o->listen)
+			failed |= give(s);
+		if (o->file)
 			failed |= replace(o->file, s);	/* there may be room next time */
-		} else {
+		if (is_open) {
 			print_all(stdout, s);
 			status = flush_stdout();
 		}
 	}
+	if (o->listen)
+		listen_stop();
 	counts_free(&c);
 	return failed ? 1 : status;
 }

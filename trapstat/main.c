@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "listen.h"
 #include "sinks.h"
 #include "symbols.h"
 #include "views.h"
@@ -29,7 +30,8 @@ static const char usage[] =
 	"       trapstat [OPTIONS] record -o FILE [SECONDS | -- COMMAND [ARGS]]\n"
 	"                                                       each event: .json, .html, .csv\n"
 	"       trapstat report FILE.json [-o FILE.html]        the page of such a record\n"
-	"       trapstat [OPTIONS] export [-o FILE] [INTERVAL [COUNT]]   for Prometheus\n"
+	"       trapstat [OPTIONS] export [-o FILE] [--listen ADDRESS:PORT] [INTERVAL [COUNT]]\n"
+	"                                                       for Prometheus\n"
 	"       trapstat --capabilities                         what this kernel can tell\n"
 	"count only:                                       faults by:\n"
 	"  -p, --pid PID        process                     -t, --by-thread\n"
@@ -191,7 +193,7 @@ static void set_by(struct options *o, enum by by)
 	o->config.by = by;
 }
 
-enum { CAPABILITIES = 256, CGROUP, VECTOR, OUTCOME, SLOWER, SOURCE, VERSION };
+enum { CAPABILITIES = 256, CGROUP, LISTEN, VECTOR, OUTCOME, SLOWER, SOURCE, VERSION };
 
 static void read_options(struct options *o, int argc, char **argv)
 {
@@ -204,6 +206,7 @@ static void read_options(struct options *o, int argc, char **argv)
 		{ "comm", required_argument, NULL, 'c' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "kernel", no_argument, NULL, 'k' },
+		{ "listen", required_argument, NULL, LISTEN },
 		{ "outcome", required_argument, NULL, OUTCOME },
 		{ "output", required_argument, NULL, 'o' },
 		{ "per-cpu", no_argument, NULL, 'C' },
@@ -252,6 +255,9 @@ static void read_options(struct options *o, int argc, char **argv)
 		case 'u':
 			o->config.mode = MODE_USER;
 			break;
+		case LISTEN:
+			o->listen = optarg;
+			break;
 		case 'n':
 			o->rows = number(optarg, 0, "number of rows");
 			break;
@@ -295,7 +301,7 @@ static int make_page(const struct options *o, const struct options *given, char 
 	const char *suffix = words[0] ? strrchr(words[0], '.') : NULL;
 	char page[4096];
 
-	if (memcmp(&o->config, &given->config, sizeof(o->config)) || o->per_cpu ||
+	if (memcmp(&o->config, &given->config, sizeof(o->config)) || o->per_cpu || o->listen ||
 	    o->rows != given->rows)
 		die("report takes no other option than -o");
 	if (!suffix || strcmp(suffix, ".json") || words[1])
@@ -324,6 +330,8 @@ static void check_options(const struct options *o, enum view view)
 		die("a command is for \"trapstat -- COMMAND\" and for record");
 	if (o->per_cpu && (view != VIEW_TRAPS || o->command))
 		die("-C is for \"trapstat [INTERVAL [COUNT]]\"");
+	if (o->listen && view != VIEW_EXPORT)
+		die("--listen is for export");
 	if (view == VIEW_RECORD && !o->file)
 		die("record: where to? -o FILE.json, FILE.html or FILE.csv");
 	if (view == VIEW_RECORD && !sink_of(o->file))
@@ -390,6 +398,11 @@ int main(int argc, char **argv)
 		o.pidfd = syscall(SYS_pidfd_open, o.config.pid, 0);
 		if (o.pidfd < 0)
 			die("there is no process %u", o.config.pid);
+	}
+	if (o.listen) {
+		status = listen_open(o.listen);
+		if (status)
+			return status;
 	}
 	check_rights();
 

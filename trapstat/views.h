@@ -13,6 +13,7 @@ struct options {
 	int rows;			/* of faults, 0: all */
 	int pidfd;			/* of the process of -p, or -1 */
 	const char *file;		/* to write to, or NULL */
+	const char *listen;		/* address and port, or NULL */
 	struct config config;
 	char **command;
 };

@@ -465,7 +465,7 @@ computes() {
 		! -name maps.c ! -name symbols.c)
 	# shellcheck disable=SC2086 # a list of words
 	gcc -O2 -Wall -isystem "$logs/built" -I"$top/trapstat" -Wno-format-truncation -o "$logs/unit" "$top/tests/trapstat/unit.c" $sources \
-		-lbpf -ldw -lelf -lz -ljansson && "$logs/unit"
+		-lbpf -ldw -lelf -lz -ljansson -lmicrohttpd && "$logs/unit"
 }
 # The message that bad arguments get, before anything is loaded
 refuses() {
@@ -496,12 +496,15 @@ refuses() {
 	record -o x.txt:the name ends in none
 	-c 1234567890123456 1:no name of a task
 	-p 1 -- true:-p is not for a command
+	--listen 1 faults:--listen is for export
+	export --listen 0:not ADDRESS:PORT
+	export --listen 1.2.3.4:not ADDRESS:PORT
 	--cgroup /proc 1:no control group of version 2
 	report x.csv:report takes
 	report -p 1 x.json:report takes no other option
 	report x.json -- true:report takes no other option
 	END
-	[ "$n" = 24 ]
+	[ "$n" = 27 ]
 }
 # Each compiler of this Debian that the Makefile takes makes a program that the kernel loads
 compiles() {
