@@ -2,12 +2,13 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # trapstat: trapstat's counts match a known workload, on our kernel and on Debian's
 #
-# Debian's kernels are those that this release has packages of. They come with their modules,
-# which tests/trapstat/modules.c loads.
+# Debian's kernels are those that this release has packages of.
 
-need clang-19 bpftool modprobe xz man bc
+need clang-19 bpftool modprobe xz cpio man bc
 [ -e /usr/include/bpf/libbpf.h ] || skip_part "there is no libbpf-dev"
 kernels guest tools
+# shellcheck source=tests/stock.sh
+. "$top/tests/stock.sh"
 trapstat=$logs/built/trapstat
 workload=$logs/workload
 
@@ -17,53 +18,17 @@ built() {
 	[ -x "$logs/root/usr/sbin/trapstat" ] &&
 	[ -f "$logs/root/usr/share/bash-completion/completions/trapstat" ] && man --warnings -l "$logs/root/usr/share/man/man8/trapstat.8" &&
 	gcc -O2 -Wall -static -pthread -o "$workload" "$top/tests/trapstat/workload.c" &&
-	{ ! command -v javac || javac -d "$logs" "$top/tests/trapstat/Traps.java"; } &&
-	gcc -O2 -Wall -static -o "$logs/modules" "$top/tests/trapstat/modules.c"
+	{ ! command -v javac || javac -d "$logs" "$top/tests/trapstat/Traps.java"; }
 }
 built_without_warning() {
 	! grep -i 'warning' "$logs/trapstat-builds.log"
-}
-
-# stock_kernel PACKAGE: unpack the kernel that this package of Debian stands for, and print its
-# folder
-stock_kernel() {
-	local package
-	package=$(apt-cache depends "$1" | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
-	[ "$package" ] || return 1
-	if [ ! -d "$cache/stock/$package" ]; then
-		mkdir -p "$cache/stock/new.$$" && cd "$cache/stock/new.$$" &&
-		apt-get -q download "$package" >&2 && dpkg-deb -x ./*.deb . && rm ./*.deb &&
-		find lib -name '*.ko.xz' -exec xz -d {} + && depmod -b . "${package#linux-image-}" &&
-		mv "$cache/stock/new.$$" "$cache/stock/$package" || return 1
-	fi
-	echo "$cache/stock/$package"
-}
-
-# put_stock PACKAGE JOB: this kernel, and what loads the modules that scripts/vm/boot needs
-put_stock() {
-	local folder version
-	folder=$(stock_kernel "$1") || { echo "there is no $1" >"$cannot"; return 1; }
-	version=${folder##*/linux-image-}
-	cp "$folder/boot/vmlinuz-$version" "$2/bzImage" &&
-	gcc -O2 -static -o "$2/init" "$top/scripts/vm/init.c" && "$2/init" tsc >"$2/tsc" || return 1
-	modprobe -d "$folder" -S "$version" -a --show-depends \
-		virtio_pci 9pnet_virtio 9p overlay virtio_blk ext4 |
-		awk -v init="$2/init" -v modules="$logs/modules" '
-		BEGIN {
-			print "dir /dev 755 0 0\nnod /dev/console 600 0 0 c 5 1\ndir /modules 755 0 0"
-			print "file /init " modules " 755 0 0\nfile /init.vm " init " 755 0 0"
-		}
-		$1 == "insmod" && !seen[$2]++ {
-			printf "file /modules/%d %s 644 0 0\n", 100 + n++, $2
-		}' >"$2/list" &&
-	"$dir/guest/usr/gen_init_cpio" "$2/list" >"$2/initrd"
 }
 
 # runs KERNEL WORDS [OPTION OF BOOT...]: run tests/trapstat/guest with these WORDS; with
 # options, the folder of the job has a name of its own
 runs() {
 	local words="$2" name="$1"
-	[ -x "$logs/modules" ] || built || return 1
+	[ -x "$trapstat" ] || built || return 1
 	job=$logs/$1
 	shift 2
 	[ $# = 0 ] || job=$job-$(echo "$*" | tr -cd '[:alnum:]')
