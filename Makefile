@@ -12,7 +12,7 @@ export STRESS_SECONDS STRESS_SEED STRESS_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb send-dry trapstat install check check-quick check-ci check-all bench bench-hardware series pin tree clean distclean
+.PHONY: help run shell deb send-dry trapstat trapstat-deb trapstat-rpm trapstat-static install check check-quick check-ci check-all bench bench-hardware series pin tree clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -54,6 +54,13 @@ trapstat:	## build trapstat: page faults on any x86_64 kernel since 5.13; other 
 
 install: trapstat	## install it and its man page, with DESTDIR= and PREFIX=
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat install
+
+trapstat-deb:	## a package for Debian 12 and newer, in build/packages/
+trapstat-rpm:	## one for Fedora and the like
+trapstat-static:	## a binary without libraries, with its checksum
+trapstat-deb trapstat-rpm trapstat-static:
+	@scripts/deps packages
+	@packaging/make $(@:trapstat-%=%)
 
 # make runs tests/check itself: a shell in between would not pass a signal on
 check:		## the tests that every change has to pass

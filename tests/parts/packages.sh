@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
+# packages: packages of trapstat in a fresh Debian, its service, and what a fleet has of it
+#
+# The roots are minimal ones of Debian 12 and 13. In them, trapstat runs on the kernel of this
+# machine; its service runs in a guest, where systemd starts it on Debian's own kernels.
+
+# shellcheck source=scripts/kernel/archive.sh
+. "$top/scripts/kernel/archive.sh"
+# shellcheck source=tests/stock.sh
+. "$top/tests/stock.sh"
+need clang-19 bpftool dpkg-buildpackage rpmbuild
+version=$(list "$top/VERSION")
+made=$build/packages
+deb=$made/trapstat_${version}_$(dpkg --print-architecture).deb
+static=$made/trapstat-$version-$(uname -m)
+built=$logs/built
+packaging=$top/packaging
+fleet=$top/tests/trapstat/fleet.py
+cannot_load='trapstat cannot load its programs here'
+
+makes_all() {
+	local kind
+	rm -rf "$made"
+	for kind in deb rpm static; do
+		make -s -C "$top" "trapstat-$kind" || return 1
+	done >"$logs/made"
+	cat "$logs/made" && cd "$top" && xargs ls -l <"$logs/made" && [ -f "$deb" ] &&
+	(cd "$made" && sha256sum -c "${static##*/}.sha256") && ! ldd "$static" &&
+	[ "$("$static" --version)" = "trapstat $version" ]
+}
+# All have the version of the file, and the notes have a day for it
+one_version() {
+	local copy="$logs/copy"
+	sources_copy "$copy" && cd "$copy" && sed -i 's/^[0-9].*/7.8/' VERSION &&
+	fails "no heading '## 7.8" packaging/make deb &&
+	sed -i "s/^## $version,/## 7.8,/" NEWS.md && packaging/make deb && packaging/make rpm &&
+	packaging/make static && cd build/packages && ls &&
+	ls trapstat_7.8_*.deb trapstat-7.8-1.*.rpm &&
+	[ "$("./trapstat-7.8-$(uname -m)" --version)" = 'trapstat 7.8' ] &&
+	[ "$(dpkg-deb -f trapstat_7.8_*.deb Version)" = 7.8 ]
+}
+no_lint() {
+	local said
+	said=$(lintian --allow-root --pedantic "$made"/*.changes 2>&1)
+	printf '%s\n' "$said"
+	[ ! "$said" ]
+}
+holds() {	# LIST OF FILES
+	local file
+	for file in sbin/trapstat share/man/man8/trapstat.8 lib/systemd/system/trapstat.service \
+		share/bash-completion/completions/trapstat 'share/zsh/.*/_trapstat' \
+		share/fish/vendor_completions.d/trapstat.fish 'share/doc/.*/README.md'; do
+		grep -qE "$file(\.gz)?$" "$1" || { echo "there is no $file"; return 1; }
+	done
+}
+deb_right() { dpkg-deb -c "$deb" >"$logs/deb.list" && holds "$logs/deb.list"; }
+rpm_right() {
+	local said
+	rpm -qpl "$made"/*.rpm >"$logs/rpm.list" && holds "$logs/rpm.list" &&
+	said=$(rpmlint "$packaging/trapstat.spec") && echo "$said" &&
+	echo "$said" | grep ' 0 errors,'
+}
+# Each option of the program is in all three, which their shells can read
+completions() {
+	local option n=0
+	zsh -n "$top/trapstat/completion.zsh" && fish -n "$top/trapstat/completion.fish" &&
+	bash -n "$top/trapstat/completion" || return 1
+	sed -n 's/.*{ "\([a-z-]*\)", [a-z]*_argument,.*/\1/p' "$top/trapstat/main.c" \
+		>"$logs/options"
+	while read -r option; do
+		if ! grep -q -- "--$option\b" "$top/trapstat/completion" ||
+		   ! grep -q -- "--$option\b" "$top/trapstat/completion.zsh" ||
+		   ! grep -qE -- "-l $option( |$)" "$top/trapstat/completion.fish" ||
+		   ! sed 's|[^a-z]-|-|g' "$top/trapstat/trapstat.8" | grep -q -- "--$option\b"; then
+			echo "$option is missing"
+			return 1
+		fi
+		n=$((n + 1))
+	done <"$logs/options"
+	[ $n -gt 15 ] &&
+	[ "$(in_fish 'trapstat rec')" = record ] && [ "$(in_fish 'trapstat --lis')" = --listen ]
+}
+in_fish() { fish -c "source $top/trapstat/completion.fish; complete -C '$1'" | cut -f 1; }
+
+# A minimal Debian, in which apt-get installs the package
+installs() {	# SUITE
+	local root="$logs/$1"
+	find_mirror
+	rm -rf --one-file-system "$root"
+	# shellcheck disable=SC2016 # of mmdebstrap's shell
+	mmdebstrap --variant=minbase --keyring="$keyring" --customize-hook="copy-in $deb /" \
+		--customize-hook='chroot "$1" sh -c "apt-get install -y /*.deb && rm /*.deb"' \
+		"$1" "$root" "deb [signed-by=$keyring] $mirror $1 main" &&
+	(cd "$root" && find . -xdev) >"$logs/$1.files" && holds "$logs/$1.files"
+}
+# in_root SUITE COMMAND...: with the kernel's file systems, as a machine has them
+in_root() {
+	local root="$logs/$1"
+	shift
+	# shellcheck disable=SC2016 # of that shell
+	unshare -m sh -c 'mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" &&
+		exec chroot "$0" "$@"' "$root" "$@"
+}
+at_once() {	# SUITE
+	in_root "$1" trapstat -- ls >"$logs/$1.ls" 2>&1 || {
+		! grep 'cannot load' "$logs/$1.ls" || echo "$cannot_load" >"$cannot"
+		cat "$logs/$1.ls"
+		return 1
+	}
+	cat "$logs/$1.ls"
+	grep -qx etc "$logs/$1.ls" && grep -qE '^#PF +[1-9]' "$logs/$1.ls" &&
+	grep -q '^MINOR ' "$logs/$1.ls" && grep -qE '^0( to [0-9]+)? lost' "$logs/$1.ls"
+}
+
+# Of systemd, from 0 to 10; without the hardening, it is above 9
+hardened() {
+	local score
+	score=$(exposure "$packaging/trapstat.service") && echo "exposure: $score" &&
+	[ "$score" -le 18 ] &&
+	sed '/^DynamicUser/,/^IPAddressAllow/d' "$packaging/trapstat.service" \
+		>"$logs/trapstat.service" &&
+	[ "$(exposure "$logs/trapstat.service")" -gt 80 ]
+}
+exposure() {	# UNIT
+	systemd-analyze security --offline=true --no-pager "$1" >"$logs/exposure"
+	sed -n 's/.*Overall exposure level .*: \([0-9]*\)\.\([0-9]\) .*/\1\2/p' "$logs/exposure"
+}
+# systemd of the root starts the service in the guest, in a PID namespace, as PID 1 is ours
+served() {	# SUITE KERNEL
+	local root="$logs/$1" job="$logs/service-$1"
+	in_root "$1" apt-get update &&
+	in_root "$1" apt-get install -y --no-install-recommends systemd systemd-sysv curl &&
+	rm -rf "$job" && mkdir -p "$job" && put_stock "$2" "$job" || return 1
+	# Neither waits for the services of a boot
+	mkdir -p "$root/etc/systemd/system/trapstat.service.d" &&
+	printf '[Unit]\nDefaultDependencies=no\n' \
+		>"$root/etc/systemd/system/trapstat.service.d/alone.conf" || return 1
+	cat >"$root/etc/systemd/system/look.service" <<-'END'
+		[Unit]
+		DefaultDependencies=no
+		FailureAction=exit-force
+		SuccessAction=exit-force
+		[Service]
+		Type=oneshot
+		ExecStart=/job/look
+	END
+	cat >"$job/look" <<-'END'
+		#!/bin/sh
+		exec >/job/out 2>&1
+		systemctl start trapstat
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+			sleep 4
+			curl -s http://127.0.0.1:9876/metrics >/job/metrics
+			! grep -q '^trapstat_page_fault_seconds_sum.*minor' /job/metrics || break
+		done
+		systemctl status trapstat
+		pid=$(systemctl show -P MainPID trapstat)
+		grep -E '^(Uid|Cap(Eff|Bnd)|NoNewPrivs|Seccomp):' /proc/$pid/status
+		ls -l /proc/$pid/exe
+		systemctl stop trapstat
+		systemctl show -P Result -P ExecMainStatus trapstat
+	END
+	cat >"$job/run" <<-'END'
+		#!/bin/sh
+		rm -f /etc/resolv.conf
+		exec unshare -fpm --mount-proc env -i container=other PATH="$PATH" \
+			/lib/systemd/systemd --unit=look.service
+	END
+	chmod +x "$job/run" "$job/look"
+	TIMEOUT=${TIMEOUT:-600} "$top/scripts/vm/boot" -r "$root" "$job" || :
+	cat "$job/out" && grep -q '^trapstat_page_fault_seconds_sum.*minor' "$job/metrics" &&
+	! grep '^Uid:	0' "$job/out" && grep -qx 'CapEff:	000000c000000000' "$job/out" &&
+	grep -qx 'CapBnd:	000000c000000000' "$job/out" &&
+	[ "$(tail -n 2 "$job/out" | tr '\n' ' ')" = 'success 0 ' ]
+}
+
+scraped() {
+	"$built/trapstat" 0.01 1 >/dev/null ||
+		{ echo "$cannot_load" >"$cannot"; return 1; }
+	"$fleet" "$@"
+}
+fleet_builds() {
+	mkdir -p "$built" && make -s -C "$top/trapstat" OUTPUT="$built"
+}
+# kubectl reads it with the types of its version, and without a cluster
+manifest() {
+	yamllint -s "$packaging/daemonset.yaml" &&
+	python3 -c 'import json, sys, yaml
+print(json.dumps(yaml.safe_load(sys.stdin)))' <"$packaging/daemonset.yaml" >"$logs/given.json" &&
+	kubectl set env --local -f "$packaging/daemonset.yaml" -o json A=1 >"$logs/got.json" &&
+	"$fleet" round_trip "$logs/given.json" "$logs/got.json" &&
+	sed 's/readOnlyRoot/readonlyRoot/' "$packaging/daemonset.yaml" >"$logs/bad.yaml" &&
+	kubectl set env --local -f "$logs/bad.yaml" -o json A=1 >"$logs/bad.json" &&
+	! "$fleet" round_trip "$logs/given.json" "$logs/bad.json"
+}
+
+# The image, from a Debian in place of the one of a registry, which no test reaches. The seccomp
+# profile of Debian 12 is older than CAP_BPF
+image() {
+	local root="$logs/storage" log="$logs/image.out" pid status=1 port=9877
+	buildah() {
+		command buildah --root "$root" --runroot "$root.run" --storage-driver vfs "$@"
+	}
+	find_mirror
+	rm -rf "$root" && mmdebstrap --variant=minbase --keyring="$keyring" \
+		trixie "$logs/base.tar" "deb [signed-by=$keyring] $mirror trixie main" &&
+	printf 'FROM scratch\nADD base.tar /\n' >"$logs/Base" &&
+	buildah bud --isolation chroot -t debian:stable-slim -f "$logs/Base" "$logs" &&
+	buildah bud --isolation chroot --pull-never -t trapstat \
+		-f "$packaging/Containerfile" "$made" &&
+	container=$(buildah from --security-opt seccomp=unconfined --pull-never trapstat) ||
+		return 1
+	buildah config --cmd '' "$container"
+	buildah run --isolation chroot --cap-add CAP_BPF,CAP_PERFMON "$container" -- \
+		trapstat export --listen "127.0.0.1:$port" 1 >"$log" 2>&1 &
+	pid=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		sleep 1
+		! "$fleet" get "http://127.0.0.1:$port/metrics" >"$logs/image.metrics" 2>&1 || break
+	done
+	kill "$pid"
+	wait "$pid" || :
+	cat "$log"
+	grep '^trapstat_traps_total{trap="#PF"' "$logs/image.metrics" || status=$?
+	rm -rf "$root" "$root.run" "$logs/base.tar"
+	return "$status"
+}
+
+check 'make trapstat-deb, -rpm and -static' makes_all
+check_with lintian 'lintian has nothing to say' no_lint
+check 'the Debian package has what it should' deb_right
+check_with rpmlint 'the RPM has what it should, and rpmlint nothing to say' rpm_right
+check 'one place for the version' one_version
+check_with 'zsh fish' 'completions for three shells have each option' completions
+check 'the hardened unit has a score of systemd, and a unit without that a bad one' hardened
+for suite in bookworm trixie; do
+	group=$suite
+	have mmdebstrap "$suite" || continue
+	check "$suite: apt-get installs it in a minimal Debian" installs "$suite"
+	check "$suite: trapstat -- ls works at once" at_once "$suite"
+	kernel=linux-image-amd64
+	[ "$suite" = bookworm ] || kernel=linux-image-6.12-amd64
+	check_with 'modprobe xz cpio qemu-system-x86_64' \
+		"$suite: systemd starts the service, with two capabilities, on $kernel" \
+		served "$suite" "$kernel"
+	rm -rf --one-file-system "${logs:?}/$suite"
+done
+group=fleet
+check 'fleet: it builds' fleet_builds
+check_with 'prometheus prometheus-node-exporter promtool' \
+	'fleet: prometheus scrapes the same both ways, and the dashboard shows it' \
+	scraped prometheus "$built/trapstat" "$packaging/grafana.json"
+check 'fleet: clients of the listener' scraped clients "$built/trapstat"
+check_with 'yamllint kubectl' 'fleet: the DaemonSet is one' manifest
+check_with 'buildah mmdebstrap' 'fleet: the image builds, and answers' image
