@@ -47,7 +47,7 @@ shell:		## boot the patched kernel, with a shell on this terminal
 deb:		## packages of the patched kernel for your machine, with its configuration
 	@scripts/kernel/deb
 
-trapstat:	## build trapstat: page faults on any x86_64 kernel since 5.13; other traps with our events
+trapstat:	## build trapstat: page faults on any kernel since 5.13; other traps on x86
 	@scripts/deps trapstat
 	@mkdir -p build/trapstat
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat

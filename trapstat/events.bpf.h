@@ -6,7 +6,10 @@
 #include "filter.bpf.h"
 #include "place.bpf.h"
 
-/* The places that perf_ends() has found, and if the kernel lets it, that of the instruction */
+/*
+ * The places that perf_ends() has found. That of the instruction is known by the begin, or if the
+ * kernel lets it.
+ */
 static __noinline int copy_places(struct event *event, const struct fault *f)
 {
 	__u64 task = bpf_get_current_task();
@@ -16,7 +19,7 @@ static __noinline int copy_places(struct event *event, const struct fault *f)
 		event->place = t->place;
 	if (f->mode != MODE_USER)
 		return 0;
-	if (t && config.record)
+	if (t && config.record && !traps_by_mm)
 		event->code = t->code;
 	else
 		find_place(&event->code, f->ip);

@@ -89,7 +89,7 @@ static void print_type(FILE *out, const char *name, const char *type, const char
 
 static void print_trap_counts(FILE *out, const struct sources *s)
 {
-	print_type(out, "traps", "counter", s->traps_by_signal ?
+	print_type(out, "traps", "counter", !IS_X86 ? "Page faults" : s->traps_by_signal ?
 		   "Traps of the CPU: page faults, and others that sent a signal" :
 		   "Traps of the CPU, by vector");
 	for (int row = 0; row < ROWS; row++)

@@ -72,7 +72,13 @@ struct vm_area_struct {
 } OF_KERNEL;
 
 struct thread_struct {
-	unsigned long cr2, trap_nr, error_code;
+	unsigned long cr2, trap_nr, error_code;		/* x86 */
+	unsigned long fault_address, fault_code;	/* arm64 */
+} OF_KERNEL;
+
+/* arm64 */
+struct pt_regs___kernel {
+	int syscallno;
 } OF_KERNEL;
 
 struct task_struct {

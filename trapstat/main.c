@@ -97,6 +97,8 @@ static unsigned int to_vector(const char *text)
 {
 	const char *name = text + (*text == '#');
 
+	if (!IS_X86)
+		die("--vector is for x86: there are no traps but page faults here");
 	for (unsigned int i = 0; i < ROW_SIGNAL; i++)
 		if (row_names[i] && !strcasecmp(name, row_names[i] + (row_names[i][0] == '#')))
 			return i;

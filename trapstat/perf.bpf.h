@@ -7,6 +7,7 @@
 #ifndef PERF_BPF_H
 #define PERF_BPF_H
 
+#include "arch.bpf.h"
 #include "counts.bpf.h"
 
 static const struct perf_task new_perf_task = {};
@@ -89,7 +90,7 @@ static __always_inline int perf_begins(__u64 address, const struct pt_regs *regs
 	perf_fails(t, mode);
 	begin = &t->begin[mode & 1];
 	begin->address = address;
-	read_kernel(&begin->ip, sizeof(begin->ip), &regs->rip);
+	read_kernel(&begin->ip, sizeof(begin->ip), &PT_REGS_IP(regs));
 	/* At the end, bpf_find_vma() may run but once */
 	if (mode == MODE_USER && config.record)
 		find_place(&t->code, begin->ip);
@@ -137,14 +138,14 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 {
 	__u64 now = bpf_ktime_get_ns(), task = bpf_get_current_task();
 	struct fault f = {
-		.outcome = outcome, .address = ctx->addr, .ip = ctx->regs.rip, .end = now,
+		.outcome = outcome, .address = ctx->addr, .ip = PT_REGS_IP(&ctx->regs), .end = now,
 		.flags = FLAG_KIND_UNKNOWN,
 	};
 	struct cpu_counts *here = counts_here();
 	struct perf_begin *begin;
 	struct perf_task *t;
 
-	f.mode = ctx->regs.cs & 3 ? MODE_USER : MODE_KERNEL;
+	f.mode = mode_in(REGS_STATUS(&ctx->regs));
 	if (here)
 		__sync_fetch_and_add(&here->perf_ends, 1);
 	if (!is_wanted())

@@ -63,7 +63,7 @@ static __always_inline void place_of(struct vm_area_struct *vma, struct place *p
 
 	place->offset = address - start;
 	if (file) {
-		place->offset += BPF_CORE_READ(vma, vm_pgoff) << 12;
+		place->offset += BPF_CORE_READ(vma, vm_pgoff) << config.page_shift;
 		place->file = note_file(file);
 		read_name(place->name, NAME_SIZE,
 			  BPF_CORE_READ(file, f_path.dentry, d_name.name));

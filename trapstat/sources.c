@@ -251,6 +251,7 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	config->ends_by_mm = s->ends == ENDS_BY_FENTRY || s->ends == ENDS_BY_KPROBE;
 	config->ends_by_perf = s->ends == ENDS_BY_PERF;
 	config->has_btf = s->btf;
+	config->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	s->find_vma = s->btf &&
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_find_vma, NULL) == 1;
 	config->find_vma = s->find_vma;
@@ -272,6 +273,9 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 		else if (program == p->perf_minor || program == p->perf_major ||
 			 program == p->perf_plug)
 			wanted = s->ends == ENDS_BY_PERF;
+		else if (program == p->trap_entry || program == p->trap_exit ||
+			 program == p->nmi_handler || program == p->mce_record)
+			wanted = IS_X86;
 		else
 			wanted = true;
 		bpf_program__set_autoload(program, wanted);
@@ -296,7 +300,7 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	if (!error && !attach_all(s, config))
 		error = -errno;
 	/* Only now is it known whether something counts the begins */
-	if (!error && config->ends_by_mm)
+	if (!error && (config->ends_by_mm || config->ends_by_perf))
 		s->bpf->bss->traps_by_mm = !s->begins;
 	return error;
 }
@@ -426,7 +430,7 @@ void sources_print(const struct sources *s)
 	const char *noregs = !by_perf ? ends : s->btf ? "counters of the task" : "-";
 	const char *kinds = !knows_kinds(s) ? "-" : by_perf ? "bpf_find_vma()" : ends;
 	const struct {
-		const char *fact, *source, *who;
+		const char *fact, *source, *who;	/* fact: NULL if it is for x86 */
 	} rows[] = {
 		{ "page faults of user and kernel mode", begins, mm },
 		{ "how they end: minor, major...", ends, mm },
@@ -437,17 +441,18 @@ void sources_print(const struct sources *s)
 		  knows_copies(s) ? ends : "-", events },
 		{ "mapping and offset of a slow fault",
 		  !knows_ends(s) ? "-" : s->find_vma ? "bpf_find_vma()" : "/proc/PID/maps", mm },
-		{ "other traps, by vector", traps, events },
-		{ "time in them", s->times ? "trap:trap_exit" : "-", events },
+		{ IS_X86 ? "other traps, by vector" : NULL, traps, events },
+		{ IS_X86 ? "time in them" : NULL, s->times ? "trap:trap_exit" : "-", events },
 		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "any" },
-		{ "handlers of NMIs", s->nmi ? "nmi:nmi_handler" : "-", "any" },
-		{ "records of machine checks", s->mce ? "mce:mce_record" : "-",
+		{ IS_X86 ? "handlers of NMIs" : NULL, s->nmi ? "nmi:nmi_handler" : "-", "any" },
+		{ IS_X86 ? "records of machine checks" : NULL, s->mce ? "mce:mce_record" : "-",
 		  "one with CONFIG_X86_MCE" },
 		{ "children of a command", s->follow ? "sched:sched_wakeup_new" : "-", "any" },
 	};
 
 	printf("%-44s %-42s %s\n", "WHAT", "SOURCE", "IF NOT, IT NEEDS");
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		printf("%-44s %-42s %s\n", rows[i].fact, rows[i].source,
-		       strcmp(rows[i].source, "-") ? "" : rows[i].who);
+		if (rows[i].fact)
+			printf("%-44s %-42s %s\n", rows[i].fact, rows[i].source,
+			       strcmp(rows[i].source, "-") ? "" : rows[i].who);
 }

@@ -72,7 +72,7 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
  */
 void print_missing(FILE *out, const struct sources *s)
 {
-	if (!s->traps && s->config->vector != ROW_PF && s->config->outcome == WANT_ANY)
+	if (IS_X86 && !s->traps && s->config->vector != ROW_PF && s->config->outcome == WANT_ANY)
 		fprintf(out, "other traps: not known%s, see trapstat --capabilities\n",
 			s->traps_by_signal ? " without a signal" : "");
 }

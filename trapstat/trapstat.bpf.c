@@ -14,9 +14,9 @@
 
 #include "kernel.h"
 #include "trapstat.h"
+#include "arch.bpf.h"
 #include "counts.bpf.h"
 #include "perf.bpf.h"
-#include "rows.h"
 
 /* include/linux/mm_types.h: enum fault_flag and enum vm_fault_reason */
 #define FAULT_TRIED		0x20
@@ -27,32 +27,14 @@
 #define VM_FAULT_ERROR		0x873
 #define VM_FAULT_RETRY		0x400
 
-/* Traps other than page faults. The layout of struct pt_regs is that of <asm/ptrace.h> */
+/* Traps other than page faults, on x86. The layout of struct pt_regs is that of <asm/ptrace.h> */
 
 static __always_inline __u32 mode_of(const struct pt_regs *regs)
 {
-	__u64 cs = 0;
+	__u64 status = 0;
 
-	read_kernel(&cs, sizeof(cs), &regs->cs);
-	return cs & 3 ? MODE_USER : MODE_KERNEL;
-}
-
-/* The row of the table; see row_of_trap() */
-static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __u32 mode,
-				    __u64 error_code)
-{
-	__u64 flags = 0, ip = 0, code = 0;
-
-	if (vector == 17)
-		read_kernel(&flags, sizeof(flags), &regs->eflags);
-	if (vector == 13 && mode == MODE_USER && !error_code) {
-		read_kernel(&ip, sizeof(ip), &regs->rip);
-		/* The page may end */
-		if (bpf_probe_read_user(&code, sizeof(code), (void *)ip) &&
-		    bpf_probe_read_user(&code, 3, (void *)ip))
-			fail(FAILED_CODE);
-	}
-	return row_of_trap(vector, mode, error_code, flags, code);
+	read_kernel(&status, sizeof(status), &REGS_STATUS(regs));
+	return mode_in(status);
 }
 
 SEC("raw_tp/trap_entry")
@@ -67,7 +49,7 @@ int trap_entry(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	begin.row = row_of(regs, vector, mode, ctx->args[2]);
 	count_trap(begin.row, mode, 1, 0);
-	read_kernel(&begin.ip, sizeof(begin.ip), &regs->rip);
+	read_kernel(&begin.ip, sizeof(begin.ip), &PT_REGS_IP(regs));
 	begin.start = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&begun, &key, &begin, BPF_ANY))
 		lose(LOST_TIMES);
@@ -119,31 +101,12 @@ int mce_record(struct bpf_raw_tracepoint_args *ctx)
 
 static const int signal_numbers[SIGNALS] = SIGNAL_NUMBERS;
 
-/* Registers of user mode, if the signal is of a trap. A system call leaves its number there. */
+/* Registers of user mode, if the signal is of a trap */
 static __always_inline const struct pt_regs *regs_of_trap(__u64 receiver)
 {
 	const struct pt_regs *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	long orig_ax = 0;
 
-	read_kernel(&orig_ax, sizeof(orig_ax), &regs->orig_rax);
-	return receiver == bpf_get_current_task() && orig_ax == -1 ? regs : NULL;
-}
-
-/* The trap, by what the kernel notes in the task before it sends the signal */
-static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *regs,
-				      __u32 number, __u32 si_code)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 error_code = task->thread.error_code;
-	__u32 vector = vector_of_signal(task->thread.trap_nr, number, si_code);
-
-	if (vector == NO_VECTOR)
-		return false;
-	read_kernel(&trap->ip, sizeof(trap->ip), &regs->rip);
-	trap->mode = MODE_USER;
-	trap->row = row_of(regs, vector, MODE_USER, error_code);
-	trap->address = vector == ROW_PF ? task->thread.cr2 : error_code;
-	return true;
+	return receiver == bpf_get_current_task() && is_of_trap(regs) ? regs : NULL;
 }
 
 /* The beginning of a siginfo: si_signo, si_errno, si_code */
@@ -181,6 +144,8 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	if (here && key < SIGNALS * SIGNAL_CODES)
 		__sync_fetch_and_add(&here->signal[key], 1);
 	if (config.has_regs && traps_by_signal && find_trap(&trap, regs, number, event.si_code)) {
+		read_kernel(&trap.ip, sizeof(trap.ip), &PT_REGS_IP(regs));
+		trap.mode = MODE_USER;
 		if (trap.row == ROW_PF) {
 			event.address = trap.address;
 			event.ip = trap.ip;
@@ -210,7 +175,7 @@ static __always_inline int fault_begun(struct bpf_raw_tracepoint_args *ctx, __u3
 			return perf_begins(f.address, regs, mode);
 		count_begin(&f);
 		if (config.record && !config.ends_by_mm) {
-			read_kernel(&f.ip, sizeof(f.ip), &regs->rip);
+			read_kernel(&f.ip, sizeof(f.ip), &PT_REGS_IP(regs));
 			send_event(&f);
 		}
 	}
@@ -354,7 +319,6 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 				     bool no_regs, __u64 ip, __u32 kind, __u64 stack)
 {
 	__u64 task = bpf_get_current_task();
-	struct fault reached = { .outcome = OUTCOME_REACHED };
 	struct call *call;
 
 	if (!is_wanted())
@@ -385,9 +349,15 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	}
 	if (!call->retried) {
 		call->ns = 0;
-		reached.mode = flags & FAULT_USER ? MODE_USER : MODE_KERNEL;
-		if (!no_regs)
+		if (!no_regs) {
+			/* In a block of its own, as the stack is full */
+			struct fault reached = {
+				.outcome = OUTCOME_REACHED,
+				.mode = flags & FAULT_USER ? MODE_USER : MODE_KERNEL,
+			};
+
 			count_begin(&reached);
+		}
 	}
 	call->address = address;
 	call->stack = stack;
@@ -451,7 +421,7 @@ int BPF_PROG(mm_enter, struct vm_area_struct *vma, unsigned long address, unsign
 	struct file *file = vma->vm_file;
 	__u64 magic = file ? file->f_mapping->host->i_sb->s_magic : 0;
 
-	return mm_begins(vma, address, flags, !regs, regs ? regs->rip : 0,
+	return mm_begins(vma, address, flags, !regs, regs ? PT_REGS_IP(regs) : 0,
 			 kind_of(vma->vm_ops, file, magic), 0);
 }
 
@@ -476,7 +446,7 @@ int BPF_KPROBE(mm_kprobe, struct vm_area_struct *vma, unsigned long address, uns
 			       BPF_CORE_READ(file, f_mapping, host, i_sb, s_magic));
 	}
 	if (regs)
-		read_kernel(&ip, sizeof(ip), &regs->rip);
+		read_kernel(&ip, sizeof(ip), &PT_REGS_IP(regs));
 	return mm_begins(vma, address, flags, !regs, ip, kind, PT_REGS_SP(ctx));
 }
 
@@ -484,7 +454,7 @@ SEC("kretprobe/handle_mm_fault")
 int BPF_KRETPROBE(mm_kretprobe, unsigned int ret)
 {
 	/* The return address is off the stack */
-	return mm_ends(0, PT_REGS_SP(ctx) - sizeof(long), ret);
+	return mm_ends(0, PT_REGS_SP(ctx) - RETURN_SIZE, ret);
 }
 
 /*

@@ -5,7 +5,7 @@
  *   events and functions of the kernel
  *     |  sources.c picks those that this kernel has, names.c knows the numbers of their enums
  *   trapstat.bpf.c and perf.bpf.h, a program for each source
- *     |  filter.bpf.h: is it wanted?
+ *     |  arch.bpf.h: registers; filter.bpf.h: is it wanted?
  *     |  counts.bpf.h adds it up          --->             |  events.bpf.h, place.bpf.h
  *   maps.bpf.h: counts, faults_0/1, slowest_faults       ring buffer "events"
  *     |  counts.c reads what was added since               |  record.c, faults.c (--slower)
@@ -18,6 +18,13 @@
  */
 #ifndef TRAPSTAT_H
 #define TRAPSTAT_H
+
+/* Others have no traps but page faults here */
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#define IS_X86	1
+#else
+#define IS_X86	0
+#endif
 
 /* Rows of the table of traps: the vectors, and events that are no vectors */
 enum row {
@@ -180,6 +187,7 @@ struct config {
 	unsigned char has_btf, find_vma;
 	unsigned char has_regs;		/* a task's registers and its last trap can be read */
 	unsigned char ends_by_perf;	/* perf.bpf.h has them */
+	unsigned char page_shift;
 	unsigned char ends_by_mm;	/* handle_mm_fault() has the ends of faults */
 	char comm[COMM_SIZE];		/* "": all */
 };

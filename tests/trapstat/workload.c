@@ -28,7 +28,10 @@
  * held		first reads, each held by a userfaultfd for 20 ms
  * name	0	take a name with control characters
  * evil	0	take one that would end a script in HTML
+ * tagged	first writes by addresses with a tag, on arm64
  * sleep	milliseconds
+ *
+ * single, divide, bp, hlt and umip are for x86.
  *
  * workload without_perf COMMAND...: run that where a filter forbids perf_event_open()
  */
@@ -54,7 +57,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PAGE	4096
+#define PAGE	sysconf(_SC_PAGESIZE)
 
 static sigjmp_buf out;
 
@@ -81,13 +84,16 @@ static char *map_anon(long n)
 
 static void read_from(char *p)
 {
-	asm volatile("cmpb $0, (%0)" : : "r" (p) : "memory", "cc");
+	asm volatile("" : "+r" (p));	/* it may be an address that is none */
+	*(volatile char *)p;
 }
 
 static void write_each(char *p, long n)
 {
+	long page = PAGE;
+
 	for (long i = 0; i < n; i++)
-		asm volatile("movb $1, (%0)" : : "r" (p + i * PAGE) : "memory");
+		*(volatile char *)(p + i * page) = 1;
 }
 
 static void step_anon(long n)
@@ -111,14 +117,14 @@ static void step_cow(long n)
 static void step_file(long n)
 {
 	int fd = open(getenv("WORKLOAD_FILE"), O_RDWR | O_CREAT, 0600);
-	char page[PAGE] = "";
+	static char page[65536];
 
 	if (fd < 0)
 		die("WORKLOAD_FILE");
-	for (long i = 0; i < n; i++)
+	for (long i = 0; i <= n; i++)
 		if (write(fd, page, PAGE) != PAGE)
 			die("write");
-	write_each(map(n, MAP_PRIVATE, fd), n);
+	write_each(map(n + 1, MAP_PRIVATE, fd) + PAGE, n);
 }
 
 static void step_shmem(long n)
@@ -200,6 +206,7 @@ static void read_nothing(void)
 	read_from((char *)8);
 }
 
+#ifdef __x86_64__
 static void divide(void)
 {
 	asm volatile("xor %%edx, %%edx; mov $1, %%eax; xor %%ecx, %%ecx; div %%ecx"
@@ -228,6 +235,18 @@ static void step_umip(long n)
 	for (long i = 0; i < n; i++)
 		asm volatile("sidt (%0)" : : "r" (p + i * PAGE) : "memory");
 }
+#else
+static void ud(void)
+{
+	asm volatile("udf #0");
+}
+
+/* The kernel ignores the highest byte of an address of user space */
+static void step_tagged(long n)
+{
+	write_each((char *)((unsigned long)map_anon(n) | 0x5aUL << 56), n);
+}
+#endif
 
 static void *exec_anon(void *n)
 {
@@ -339,6 +358,7 @@ static void step_bus(long n)
 			read_from(p);
 }
 
+#ifdef __x86_64__
 static void on_step(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *of = context;
@@ -365,12 +385,14 @@ static void step_divide(long n)
 {
 	raise_each(n, SIGFPE, divide);
 }
+#endif
 
 static void step_ud(long n)
 {
 	raise_each(n, SIGILL, ud);
 }
 
+#ifdef __x86_64__
 static void step_bp(long n)
 {
 	raise_each(n, SIGTRAP, bp);
@@ -380,6 +402,7 @@ static void step_hlt(long n)
 {
 	raise_each(n, SIGSEGV, hlt);
 }
+#endif
 
 static void do_nothing(int number)
 {
@@ -507,9 +530,13 @@ int main(int argc, char **argv)
 		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
 		{ "uring", step_uring }, { "brief", step_brief },
 		{ "populate", step_populate }, { "nested", step_nested }, { "bus", step_bus },
-		{ "single", step_single },
-		{ "threads", step_threads }, { "segv", step_segv }, { "divide", step_divide },
-		{ "ud", step_ud }, { "bp", step_bp }, { "hlt", step_hlt }, { "umip", step_umip },
+		{ "threads", step_threads }, { "segv", step_segv }, { "ud", step_ud },
+#ifdef __x86_64__
+		{ "single", step_single }, { "divide", step_divide }, { "bp", step_bp },
+		{ "hlt", step_hlt }, { "umip", step_umip },
+#else
+		{ "tagged", step_tagged },
+#endif
 		{ "senders", step_senders }, { "exec", step_exec },
 		{ "processes", step_processes }, { "held", step_held },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
