@@ -85,7 +85,7 @@ static char *map_anon(long n)
 static void read_from(char *p)
 {
 	asm volatile("" : "+r" (p));	/* it may be an address that is none */
-	*(volatile char *)p;
+	(void)__atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
 static void write_each(char *p, long n)
@@ -93,7 +93,7 @@ static void write_each(char *p, long n)
 	long page = PAGE;
 
 	for (long i = 0; i < n; i++)
-		*(volatile char *)(p + i * page) = 1;
+		__atomic_store_n(p + i * page, 1, __ATOMIC_RELAXED);
 }
 
 static void step_anon(long n)
