@@ -100,10 +100,11 @@ counts() {	# SOURCE
 }
 # A fault that is held takes 20 ms; by perf, nobody knows
 takes() {	# SOURCE
-	local least=20000000
-	[ "$1" != perf ] || least=0
-	of "held-$1" && awk -F, -v least=$least '/step_held/ && $2 >= least && (least || !$2) { n++ }
-		END { print n + 0; exit n != 5 }' "$file"
+	of "held-$1" || return 1
+	case $1 in
+	perf)	awk -F, '/"#PF"/ { n++; known += $2 } END { exit known || n < 5 }' "$file" ;;
+	*)	awk -F, '/"step_held"/ && $2 >= 20000000 { n++ } END { exit n != 5 }' "$file" ;;
+	esac
 }
 # Addresses without their tag, the instruction, the mapping, and the offset in the file
 records() {	# KIB
@@ -115,14 +116,18 @@ records() {	# KIB
 	grep -qx '7 SIGSEGV - user - - read_nothing' "$job.events" &&
 	grep -qE '^[45][0-9] #PF MINOR kernel anon \[anon\] [a-z_]+$' "$job.events" &&
 	[ "$(grep -c ',0x8,0x[0-9a-f]*,user,"SIGSEGV"' "$file")" = 7 ] &&
-	strides "$size" step_tagged 6 300 && strides "$size" step_file 13 40 &&
+	tagged=$(code_of step_tagged) && strides "$size" "$tagged" 6 300 &&
+	strides "$size" "$(code_of step_file)" 13 40 &&
 	grep -q "\"trapstat-file+$(printf '%#x' "$size")\"" "$file" &&
-	of csv-perf >/dev/null && strides "$size" step_tagged 6 300
+	of csv-perf >/dev/null && strides "$size" "$tagged" 6 300
 }
-# strides SIZE FUNCTION COLUMN COUNT: so many addresses or offsets, each a page further
+# The instruction in a function that faults
+code_of() { awk -F, -v of="\"$1\"" '$NF == of { print $7; exit }' "$file" | grep .; }
+# strides SIZE INSTRUCTION COLUMN COUNT: so many addresses or offsets, each a page further. The
+# function is not known by perf on kernels that disable interrupts for it.
 strides() {
-	awk -F, -v of="\"$2\"" -v c="$3" '
-		$NF == of { sub(/.*0x/, "", $c); sub(/"/, "", $c); print toupper($c) }' "$file" |
+	awk -F, -v of="$2" -v c="$3" '
+		$7 == of { sub(/.*0x/, "", $c); sub(/"/, "", $c); print toupper($c) }' "$file" |
 		{ echo 'ibase=16'; cat; } | bc | sort -n |
 		awk -v size="$1" -v count="$4" 'NR > 1 && $1 != last + size { exit 1 } { last = $1 }
 			last >= 2 ^ 52 { exit 1 } END { if (NR != count) exit 1 }' ||
