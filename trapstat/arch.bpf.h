@@ -55,7 +55,10 @@ static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *
 	if (vector == NO_VECTOR)
 		return false;
 	trap->row = row_of(regs, vector, MODE_USER, error_code);
-	trap->address = vector == ROW_PF ? task->thread.cr2 : error_code;
+	trap->vector = vector;
+	trap->error = error_code + 1;
+	if (vector == ROW_PF)
+		trap->address = task->thread.cr2;
 	return true;
 }
 
@@ -89,6 +92,7 @@ static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *
 	if ((number != 7 && number != 11) || (class != 0x20 && class != 0x24))
 		return false;
 	trap->row = ROW_PF;
+	trap->vector = ROW_PF;
 	trap->address = task->thread.fault_address;
 	return true;
 }

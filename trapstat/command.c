@@ -11,9 +11,11 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <jansson.h>
 
 #include "perf.h"
 #include "print.h"
+#include "screen.h"
 #include "sinks.h"
 #include "symbols.h"
 #include "trapstat.skel.h"
@@ -59,29 +61,42 @@ static void (*disposition_of(int number))(int)
 	return given[number].sa_handler;
 }
 
-static int by_count(const void *a, const void *b)
-{
-	const struct fault_row *left = a, *right = b;
+static const struct column columns[] = {
+	{ "COUNT", "count", CELL_COUNT },
+	{ "SHARE%", "share_percent", CELL_PERCENT, 2 },
+	{ "TIME%", "time_percent", CELL_PERCENT, 3 },
+	{ "MEDIAN", "median_ns", CELL_NS, 4 }, { "P99", "p99_ns", CELL_NS, 5 },
+	{ "LONGEST", "longest_ns", CELL_NS, 6 },
+	{ "OUTCOME", "outcome", CELL_TEXT }, { "MODE", "mode", CELL_TEXT },
+	{ "MEMORY", "memory", CELL_TEXT },
+};
 
-	return (left->sum.count < right->sum.count) - (left->sum.count > right->sum.count);
-}
+enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
-static void print_row(FILE *out, const char *outcome, const char *mode, const char *memory,
-		      const struct fault_sum *sum, unsigned long long all, bool timed)
+static void add_row(struct table *t, const struct sources *s, const struct fault_key *key,
+		    const struct fault_sum *sum, unsigned long long all, double seconds)
 {
-	fprintf(out, "%-11s %-6s %-14s %10llu %6.1f%%", outcome, mode, memory, sum->count,
-		100.0 * sum->count / all);
-	fprintf(out, " %8s %8s %8s\n", timed ? text_ns(sum_percentile(sum, 0.5)).text : "-",
-		timed ? text_ns(sum_percentile(sum, 0.99)).text : "-",
-		timed ? text_ns(sum->max).text : "-");
+	bool timed = sum->ns;
+
+	table_number(t, true, sum->count);
+	table_number(t, true, 100.0 * sum->count / all);
+	table_number(t, timed, sum->ns / seconds / 1e7);
+	table_number(t, timed, sum_percentile(sum, 0.5));
+	table_number(t, timed, sum_percentile(sum, 0.99));
+	table_number(t, timed, sum->max);
+	table_text(t, outcome_name(s, key->outcome));
+	table_text(t, mode_names[key->mode]);
+	table_text(t, text_flags(key->outcome, key->flags).text);
 }
 
 /* What only exceptions:page_fault_* has seen gets a row of its own, for each mode */
-static void print_outcomes(FILE *out, struct counts *c, const struct sources *s, size_t rows)
+static void print_outcomes(const struct output *out, struct counts *c, const struct sources *s,
+			   struct options *o)
 {
 	unsigned long long begun[2] = {}, reached[2] = {}, all = 0;
+	int rows = o->rows < 0 ? 20 : o->rows;
 	struct fault_sum none = {};
-	size_t kinds = 0;
+	struct table t;
 
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
@@ -98,67 +113,114 @@ static void print_outcomes(FILE *out, struct counts *c, const struct sources *s,
 		begun[i] -= reached[i] < begun[i] ? reached[i] : begun[i];
 		all += begun[i];
 	}
-	fprintf(out, "\n%-11s %-6s %-14s %10s %7s %8s %8s %8s\n", "PAGE FAULT", "MODE", "MEMORY",
-		"COUNT", "SHARE", "MEDIAN", "P99", "LONGEST");
-	qsort(c->fault, c->faults, sizeof(*c->fault), by_count);
-	for (size_t i = 0; i < c->faults; i++) {
-		const struct fault_key *key = &c->fault[i].key;
+	table_init(&t, "page_fault", columns, COLUMNS);
+	for (size_t i = 0; i < c->faults; i++)
+		if (c->fault[i].key.outcome < OUTCOME_BEGUN)
+			add_row(&t, s, &c->fault[i].key, &c->fault[i].sum, all, c->seconds);
+	for (unsigned int mode = MODE_KERNEL; mode <= MODE_USER; mode++) {
+		struct fault_key key = {
+			.outcome = OUTCOME_BEGUN, .mode = mode, .flags = FLAG_KIND_UNKNOWN,
+		};
 
-		if (key->outcome < OUTCOME_BEGUN && (!rows || kinds++ < rows))
-			print_row(out, outcome_names[key->outcome], mode_names[key->mode],
-				  text_flags(key->outcome, key->flags).text, &c->fault[i].sum,
-				  all, c->fault[i].sum.ns);
-	}
-	if (kinds > rows)
-		fprintf(out, "and %zu more (-n 0 shows all)\n", kinds - rows);
-	for (int mode = MODE_USER; mode >= MODE_KERNEL; mode--) {
-		none.count = begun[mode == MODE_USER];
+		none.count = begun[mode];
 		if (none.count)
-			print_row(out, outcome_name(s, OUTCOME_BEGUN), mode_names[mode], "-",
-				  &none, all, false);
+			add_row(&t, s, &key, &none, all, c->seconds);
 	}
+	sort_rows(&t, o, 0);
+	if (!out->is_json)
+		fputs("\nPAGE FAULTS\n", out->file);
+	if (rows && table_rows(&t) > rows && !out->is_json) {
+		int more = table_rows(&t) - rows;
+
+		table_cut(&t, rows);
+		table_print(out, &t);
+		fprintf(out->file, "and %d more (-n 0 shows all)\n", more);
+	} else {
+		table_print(out, &t);
+	}
+	table_free(&t);
 }
 
-static void summarize(FILE *out, struct counts *c, const struct sources *s,
-		      const struct options *o, int status, const struct rusage *usage)
+static void print_command(const struct output *out, const struct counts *c,
+			  const struct options *o, int status)
+{
+	char line[256] = "";
+	size_t n = 0;
+
+	if (out->is_json) {
+		for (char **word = o->command; *word && n < sizeof(line); word++)
+			n += snprintf(line + n, sizeof(line) - n, "%s%s", n ? " " : "",
+				      text_plain(*word, 64).text);
+		json_line(out, json_pack("{s:s, s:i}", "command", line, "status", status),
+			  "command");
+		return;
+	}
+	fprintf(out->file, "\ntrapstat: %s, exit status %d:", text_ns(c->seconds * 1e9).text,
+		status);
+	for (char **word = o->command; *word; word++) {
+		fputc(' ', out->file);
+		print_plain(out->file, *word, strlen(*word));
+	}
+	fputc('\n', out->file);
+}
+
+static void print_usage(const struct output *out, const struct counts *c, const struct sources *s,
+			const struct rusage *usage)
 {
 	unsigned long long minor = 0, major = 0;
 	bool known = knows_ends(s);
 
-	fprintf(out, "\ntrapstat: %s, exit status %d:", text_ns(c->seconds * 1e9).text, status);
-	for (char **word = o->command; *word; word++) {
-		fputc(' ', out);
-		print_plain(out, 0, *word, strlen(*word));
-	}
-	fputc('\n', out);
-	if (s->config->outcome == WANT_ANY)
-		print_traps(out, c, s, false, false);
-	print_signals(out, c, s);
-	print_missing(out, s);
 	for (size_t i = 0; i < c->faults; i++) {
 		minor += c->fault[i].key.outcome == OUTCOME_MINOR ? c->fault[i].sum.count : 0;
 		major += c->fault[i].key.outcome == OUTCOME_MAJOR ? c->fault[i].sum.count : 0;
 	}
-	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
-		print_outcomes(out, c, s, o->rows);
-	print_slowest(out, c, s, MOST_SLOW);
-	if (!is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
-		fprintf(out, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
+	if (out->is_json)
+		json_line(out, json_pack("{s:I, s:I, s:I, s:I}", "minor", (json_int_t)minor,
+					 "major", (json_int_t)major, "rusage_minor",
+					 (json_int_t)usage->ru_minflt, "rusage_major",
+					 (json_int_t)usage->ru_majflt), "usage");
+	else
+		fprintf(out->file, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
-	if (s->ends == ENDS_BY_PERF && !s->btf)
-		fputs("not counted: faults of get_user_pages(), which getrusage has\n", out);
-	print_lost(out, c, o->verbose);
+	if (s->ends == ENDS_BY_PERF && !s->btf && !out->is_json)
+		fputs("not counted: faults of get_user_pages(), which getrusage has\n",
+		      out->file);
+}
+
+/* usage: NULL if the command goes on */
+static void summarize(FILE *file, struct counts *c, const struct sources *s, struct options *o,
+		      int status, const struct rusage *usage)
+{
+	struct output out = {
+		.file = file, .is_json = o->is_json, .time = now_real(), .seconds = c->seconds,
+	};
+
+	screen_size(&out, fileno(file));
+	print_begin(&out, s);
+	print_command(&out, c, o, status);
+	if (s->config->outcome == WANT_ANY)
+		print_traps(&out, c, s, o, false);
+	print_signals(&out, c, s);
+	print_missing(&out, s);
+	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
+		print_outcomes(&out, c, s, o);
+	if (o->is_histogram)
+		print_histograms(&out, c, s);
+	print_slowest(&out, c, s, MOST_SLOW);
+	if (usage && !is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
+		print_usage(&out, c, s, usage);
+	print_lost(&out, c, o->verbose);
 }
 
 /**
  * command_start - Run a command, and follow it and its children
  * @s:		the sources
- * @words:	the command
+ * @o:		the options, with the command
  *
  * Return: 0, or -1 with a message
  */
-int command_start(struct sources *s, char **words)
+int command_start(struct sources *s, const struct options *o)
 {
 	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
 
@@ -171,16 +233,16 @@ int command_start(struct sources *s, char **words)
 	if (!child) {
 		dispositions_restore();
 		perf_restore_limit();
-		execvp(words[0], words);
-		fprintf(stderr, "trapstat: %s: %s\n", words[0], strerror(errno));
+		execvp(o->command[0], o->command);
+		fprintf(stderr, "trapstat: %s: %s\n", o->command[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
 	s->bpf->bss->spawner = 0;
 	sigaction(SIGTERM, &action, NULL);
 	if (disposition_of(SIGHUP) != SIG_IGN)	/* as nohup does */
 		sigaction(SIGHUP, &action, NULL);
-	/* A server of debug information may take longer than a fault */
-	unsetenv("DEBUGINFOD_URLS");
+	if (!o->debuginfod)
+		unsetenv("DEBUGINFOD_URLS");
 	if (child < 0) {
 		fprintf(stderr, "trapstat: fork: %s\n", strerror(errno));
 		return -1;
@@ -228,14 +290,16 @@ void command_wait(int *status, struct rusage *usage)
  * @s:	the sources
  * @o:	the options
  *
- * Return: the exit status of the command, or 128 and the number of the signal that ended it
+ * Return: the exit status of the command, or 128 and the number of the signal that ended it; 0 if
+ * --duration ends before it
  */
-int view_command(struct sources *s, const struct options *o)
+int view_command(struct sources *s, struct options *o)
 {
 	struct sigaction action = { .sa_handler = note_end, .sa_flags = SA_NOCLDSTOP };
 	FILE *out = o->file ? fopen(o->file, "we") : stderr;
 	struct rusage usage = {};
 	int status = 1, failed = 0;
+	bool goes_on = false;
 	double age, last = 0;
 	struct counts c;
 
@@ -244,13 +308,16 @@ int view_command(struct sources *s, const struct options *o)
 		return 2;
 	}
 	sigaction(SIGCHLD, &action, NULL);
-	if (!counts_init(&c, s) && !command_start(s, o->command)) {
+	if (!counts_init(&c, s) && !command_start(s, o)) {
 		while (!failed) {
 			/* SIGCHLD ends this */
 			age = counts_age(&c);
 			nanosleep(&(struct timespec){ .tv_nsec = age < 0.1 ? 1000000 : 20000000 },
 				  NULL);
 			if (command_has_ended(&status, &usage))
+				break;
+			goes_on = o->until && now_ns() >= o->until;
+			if (goes_on)
 				break;
 			/* At the end of a fault, perf.bpf.h may look up one mapping, of two */
 			if (!s->find_vma || s->ends == ENDS_BY_PERF)
@@ -264,8 +331,9 @@ int view_command(struct sources *s, const struct options *o)
 		if (failed || counts_end(&c, s)) {
 			status = 1;
 		} else {
-			c.seconds = (ended_at - began) / 1e9;
-			summarize(out, &c, s, o, status, &usage);
+			status = goes_on ? 0 : status;
+			c.seconds = ((goes_on ? now_ns() : ended_at) - began) / 1e9;
+			summarize(out, &c, s, o, status, goes_on ? NULL : &usage);
 		}
 	}
 	counts_free(&c);

@@ -127,11 +127,15 @@ static __always_inline void hide_constants(struct fault *f)
 	f->row = ROW_PF | nothing;
 }
 
-static __always_inline void count_fault(struct fault *f)
+static __always_inline void count_fault(void *ctx, struct fault *f)
 {
 	if (!config.faults)
 		return;
 	hide_constants(f);
+	if (config.record && !f->error)
+		f->error = error_of(f);
+	if (config.stacks && (config.record || is_slow(f)))
+		take_stacks(ctx, f);
 	add_fault(f);
 }
 

@@ -100,6 +100,20 @@ static void fold(struct counts *c)
 		c->lost[LOST_FAULTS] += c->fault[c->faults - 1].sum.count;
 }
 
+static bool has_room(struct counts *c, size_t rows)
+{
+	struct fault_row *more;
+
+	if (c->faults + rows <= c->room)
+		return true;
+	more = realloc(c->fault, 2 * (c->faults + rows) * sizeof(*more));
+	if (!more)
+		return false;
+	c->fault = more;
+	c->room = 2 * (c->faults + rows);
+	return true;
+}
+
 /* So many at once, as a call of bpf() takes time and may keep a program from running */
 enum { BATCH = 256 };
 
@@ -119,13 +133,8 @@ static int read_faults(struct counts *c, int map)
 		if (!more && errno != ENOENT)
 			return -1;
 		first = false;
-		if (c->faults + n > c->room) {
-			c->room = 2 * c->room + BATCH;
-			row = realloc(c->fault, c->room * sizeof(*row));
-			if (!row)
-				return -1;
-			c->fault = row;
-		}
+		if (!has_room(c, n))
+			return -1;
 		for (unsigned int i = 0; i < n; i++) {
 			row = &c->fault[c->faults++];
 			row->key = key[i];
@@ -163,8 +172,10 @@ static int read_slowest(struct counts *c, struct sources *s, int used)
 	}
 	qsort(all, n, sizeof(*all), by_ns);
 	c->slows = n < SLOWEST ? n : SLOWEST;
-	for (int i = 0; i < c->slows; i++)
+	for (int i = 0; i < c->slows; i++) {
 		locate_event(&all[i]);
+		stack_note(&all[i], s);
+	}
 	memcpy(c->slow, all, c->slows * sizeof(*all));
 	free(all);
 	return 0;
@@ -274,6 +285,49 @@ int counts_init(struct counts *c, struct sources *s)
 	if (counts_end(c, s))
 		return -1;
 	counts_next(c);
+	return 0;
+}
+
+/**
+ * counts_add - Add the counts of an interval to those of others
+ * @to:	the others; all zero for none
+ * @c:	of counts_read()
+ *
+ * Return: 0, or -1 if there is no memory
+ */
+int counts_add(struct counts *to, const struct counts *c)
+{
+	struct event all[2 * SLOWEST];
+
+	if (!to->trap)
+		to->trap = calloc(c->cpus * ROWS * 2, sizeof(*to->trap));
+	if (!to->trap || !has_room(to, c->faults)) {
+		fprintf(stderr, "trapstat: out of memory\n");
+		return -1;
+	}
+	to->cpus = c->cpus;
+	to->knows_skips = c->knows_skips;
+	to->is_partial = c->is_partial;
+	to->seconds += c->seconds;
+	for (int i = 0; i < c->cpus * ROWS * 2; i++) {
+		to->trap[i].count += c->trap[i].count;
+		to->trap[i].ns += c->trap[i].ns;
+	}
+	for (int i = 0; i < SIGNALS * SIGNAL_CODES; i++)
+		to->signal[i] += c->signal[i];
+	for (int i = 0; i < LOSTS; i++)
+		to->lost[i] += c->lost[i];
+	for (int i = 0; i < FAILURES; i++)
+		to->failed[i] += c->failed[i];
+	if (c->faults)
+		memcpy(to->fault + to->faults, c->fault, c->faults * sizeof(*c->fault));
+	to->faults += c->faults;
+	fold(to);
+	memcpy(all, to->slow, to->slows * sizeof(*all));
+	memcpy(all + to->slows, c->slow, c->slows * sizeof(*all));
+	qsort(all, to->slows + c->slows, sizeof(*all), by_ns);
+	to->slows = to->slows + c->slows < SLOWEST ? to->slows + c->slows : SLOWEST;
+	memcpy(to->slow, all, to->slows * sizeof(*all));
 	return 0;
 }
 

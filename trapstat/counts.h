@@ -31,6 +31,7 @@ int counts_init(struct counts *c, struct sources *s);
 void counts_next(struct counts *c);
 int counts_end(struct counts *c, struct sources *s);
 int counts_read(struct counts *c, struct sources *s);
+int counts_add(struct counts *to, const struct counts *c);
 void counts_free(struct counts *c);
 struct trap_sum counts_trap(const struct counts *c, int row, int mode, int cpu);
 void sum_add(struct fault_sum *to, const struct fault_sum *sum);

@@ -15,7 +15,7 @@ static void csv_text(FILE *out, const char *text)
 
 static void csv_begin(FILE *out)
 {
-	fputs("end_ns,duration_ns,pid,tid,si_code,address,ip,mode,", out);
+	fputs("end_ns,duration_ns,pid,tid,si_code,error_code,order,address,ip,mode,", out);
 	fputs("trap,outcome,memory,comm,place,instruction\n", out);
 }
 
@@ -23,8 +23,13 @@ static void csv_add(FILE *out, const struct shown *shown)
 {
 	const struct event *e = &shown->event;
 
-	fprintf(out, "%llu,%llu,%u,%u,%u,%#llx,%#llx,%s", e->end, e->ns, e->pid, e->tid, e->si_code,
-		e->address, e->ip, mode_names[e->mode]);
+	fprintf(out, "%llu,%llu,%u,%u,%u,", e->end, e->ns, e->pid, e->tid, e->si_code);
+	if (e->error)
+		fprintf(out, "%#x", e->error - 1);
+	fputc(',', out);
+	if (e->order)
+		fprintf(out, "%u", e->order - 1);
+	fprintf(out, ",%#llx,%#llx,%s", e->address, e->ip, mode_names[e->mode]);
 	csv_text(out, shown->trap);
 	csv_text(out, shown->outcome);
 	csv_text(out, shown->memory);

@@ -26,6 +26,71 @@ static __noinline int copy_places(struct event *event, const struct fault *f)
 	return 0;
 }
 
+/* Where a page fault begins, for its event at the end */
+static __always_inline void note_error(__u64 address, __u32 mode, __u64 code)
+{
+	__u64 task = bpf_get_current_task();
+	struct errors *e = bpf_map_lookup_elem(&errors, &task), new = {};
+
+	if (!e)
+		e = &new;
+	e->address[mode & 1] = address;
+	e->error[mode & 1] = code + 1;
+	if (e == &new && bpf_map_update_elem(&errors, &task, &new, BPF_ANY))
+		fail(FAILED_NAME);
+}
+
+static __always_inline __u32 error_of(const struct fault *f)
+{
+	__u64 task = bpf_get_current_task();
+	struct errors *e = bpf_map_lookup_elem(&errors, &task);
+
+	/* The verifier follows no index that the compiler has simplified */
+	if (!e || f->mode == MODE_NONE)
+		return 0;
+	if (f->mode == MODE_USER)
+		return e->address[1] == f->address ? e->error[1] : 0;
+	return e->address[0] == f->address ? e->error[0] : 0;
+}
+
+static __always_inline __s32 stack_of(void *ctx, __u64 flags)
+{
+	long id = bpf_get_stackid(ctx, &stacks, flags);
+
+	if (id == -EEXIST || id == -ENOMEM)
+		fail(FAILED_STACK);
+	return id < 0 ? 0 : id + 1;
+}
+
+/* What called a fault of user mode is in its program; what is in the kernel is always the same */
+static __always_inline void take_stacks(void *ctx, struct fault *f)
+{
+	struct cpu_counts *here = counts_here();
+
+	if (!config.stacks || !here)
+		return;
+	here->walker = bpf_get_current_task();
+	if (f->mode != MODE_USER)
+		f->stack[0] = stack_of(ctx, 0);
+	f->stack[1] = stack_of(ctx, BPF_F_USER_STACK);
+	here->walker = 0;
+}
+
+/* The PID that a container knows */
+static __always_inline __u32 own_pid(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level);
+	struct upid *number;
+	int nr = 0;
+
+	number = (void *)pid + bpf_core_field_offset(pid->numbers) +
+		 level * bpf_core_type_size(struct upid);
+	read_kernel(&nr, sizeof(nr), (void *)number + bpf_core_field_offset(number->nr));
+	return nr;
+}
+
 static __noinline int fill_event(struct event *event, const struct fault *f)
 {
 	__u64 id = pid_tgid();
@@ -42,6 +107,14 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	event->flags = f->flags;
 	event->signal = f->signal;
 	event->si_code = f->si_code;
+	event->vector = f->vector;
+	event->is_fatal = f->is_fatal;
+	event->error = f->error;
+	event->order = f->order;
+	event->stack[0] = f->stack[0];
+	event->stack[1] = f->stack[1];
+	event->own_pid = config.crashes && config.has_btf ? own_pid() : 0;
+	event->cgroup = config.crashes ? bpf_get_current_cgroup_id() : 0;
 	if (bpf_get_current_comm(event->comm, COMM_SIZE))
 		fail(FAILED_NAME);
 	if (config.ends_by_perf && f->row == ROW_PF) {
@@ -71,7 +144,7 @@ static __always_inline bool is_among(const struct slowest *s, const struct fault
 }
 
 /* Whether the fault may get an event of its own */
-static __always_inline bool is_slow(const struct fault *f)
+static __noinline int is_slow(const struct fault *f)
 {
 	return (config.slower && f->ns >= config.slower) || is_among(slowest_here(), f);
 }

@@ -225,7 +225,7 @@ static int give(const struct sources *s)
  *
  * Return: the exit status
  */
-int view_export(struct sources *s, const struct options *o)
+int view_export(struct sources *s, struct options *o)
 {
 	struct counts c;
 	int status = counts_init(&c, s) ? 1 : 0, failed = 0;

@@ -6,12 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #include "print.h"
-#include "symbols.h"
-#include "trapstat.skel.h"
 #include "views.h"
 
 #define FILEID_KERNFS	0xfe	/* include/linux/exportfs.h */
@@ -38,13 +34,6 @@ static int by_id(const void *a, const void *b)
 static unsigned long long all_of(const struct group *g)
 {
 	return g->sum.count + (g->begun > g->reached ? g->begun - g->reached : 0);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	unsigned long long left = all_of(a), right = all_of(b);
-
-	return (left < right) - (left > right);
 }
 
 static void add_row(struct group *g, const struct fault_row *row)
@@ -92,40 +81,56 @@ static void add_group(struct group *to, const struct group *g)
 	sum_add(&to->sum, &g->sum);
 }
 
-static void print_head(FILE *out, enum by by)
-{
-	static const char * const names[] = { "", "PID", "TID", "CGROUP", "INODE" };
-
-	fprintf(out, "%10s %-16s %9s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s %8s\n",
-		names[by], by == BY_FILE ? "FILE" : by == BY_CGROUP ? "PATH" : "COMM", "FAULTS/s",
-		"MINOR", "MAJOR", "OTHER", "ANON", "FILE", "SHMEM", "HUGETLB", "COW", "SWAPIN",
-		"MEDIAN", "P99", "LONGEST", "TIME");
+#define COLUMNS(id, id_key, id_rank, name, name_key, least) {				\
+	{ id, id_key, CELL_COUNT, id_rank },						\
+	{ "FAULTS/s", "faults_per_s", CELL_RATE, 0 },					\
+	{ "TIME%", "time_percent", CELL_PERCENT, 2 },					\
+	{ "MEDIAN", "median_ns", CELL_NS, 3 }, { "P99", "p99_ns", CELL_NS, 4 },		\
+	{ "LONGEST", "longest_ns", CELL_NS, 5 },					\
+	{ "MINOR/s", "minor_per_s", CELL_RATE, 9 },					\
+	{ "MAJOR/s", "major_per_s", CELL_RATE, 6 },					\
+	{ "OTHER/s", "other_per_s", CELL_RATE, 7 },					\
+	{ "ANON/s", "anon_per_s", CELL_RATE, 10 }, { "FILE/s", "file_per_s", CELL_RATE, 11 }, \
+	{ "SHMEM/s", "shmem_per_s", CELL_RATE, 12 },					\
+	{ "HUGETLB/s", "hugetlb_per_s", CELL_RATE, 13 },				\
+	{ "COW/s", "cow_per_s", CELL_RATE, 14 }, { "SWAPIN/s", "swapin_per_s", CELL_RATE, 8 }, \
+	{ name, name_key, CELL_TEXT, 0, least },					\
 }
 
-static void print_group(FILE *out, const struct group *g, const char *id, const char *name,
-			const struct counts *c, const struct sources *s)
-{
-	unsigned long long all = all_of(g);
-	bool ends = knows_ends(s), timed = knows_durations(s) && g->sum.max;
-	double other = g->other + (all - g->sum.count);
-	const unsigned long long what[] = { g->minor, g->major, other };
+enum { RATE = 1, COLUMNS = 16 };
 
-	fprintf(out, "%10s ", id);
-	print_plain(out, 16, name, 256);
-	fprintf(out, " %9.*f", all < 10 * c->seconds && all ? 1 : 0, all / c->seconds);
-	for (int i = 0; i < 3; i++)
-		fprintf(out, " %8s", text_number(ends, what[i]).text);
+static const struct column all_columns[][COLUMNS] = {
+	[BY_NOTHING] = COLUMNS("PID", "pid", 0, "COMM", "comm", 15),
+	[BY_PROCESS] = COLUMNS("PID", "pid", 0, "COMM", "comm", 15),
+	[BY_THREAD] = COLUMNS("TID", "tid", 0, "COMM", "comm", 15),
+	[BY_CGROUP] = COLUMNS("CGROUP", "cgroup", 15, "PATH", "path", 30),
+	[BY_FILE] = COLUMNS("INODE", "inode", 15, "FILE", "file", 24),
+};
+
+static const char * const types[] = { "process", "process", "thread", "cgroup", "file" };
+
+static void add_cells(struct table *t, const struct group *g, bool has_id, const char *name,
+		      const struct counts *c, const struct sources *s)
+{
+	bool ends = knows_ends(s), timed = knows_durations(s) && g->sum.max;
+	bool kinds = knows_kinds(s), copies = knows_copies(s);
+	unsigned long long all = all_of(g);
+	double seconds = c->seconds;
+
+	table_number(t, has_id, g->id);
+	table_number(t, true, all / seconds);
+	table_number(t, knows_durations(s), g->sum.ns / seconds / 1e7);
+	table_number(t, timed, sum_percentile(&g->sum, 0.5));
+	table_number(t, timed, sum_percentile(&g->sum, 0.99));
+	table_number(t, timed, g->sum.max);
+	table_number(t, ends, g->minor / seconds);
+	table_number(t, ends, g->major / seconds);
+	table_number(t, ends, (g->other + (all - g->sum.count)) / seconds);
 	for (int i = 0; i < 4; i++)
-		fprintf(out, " %8s", text_number(knows_kinds(s), g->kind[i]).text);
-	fprintf(out, " %8s %8s", text_number(knows_copies(s), g->cow).text,
-		text_number(knows_copies(s), g->swapin).text);
-	fprintf(out, " %8s %8s %8s", timed ? text_ns(sum_percentile(&g->sum, 0.5)).text : "-",
-		timed ? text_ns(sum_percentile(&g->sum, 0.99)).text : "-",
-		timed ? text_ns(g->sum.max).text : "-");
-	if (knows_durations(s))
-		fprintf(out, " %7.2f%%\n", g->sum.ns / c->seconds / 1e7);
-	else
-		fprintf(out, " %8s\n", "-");
+		table_number(t, kinds, g->kind[i] / seconds);
+	table_number(t, copies, g->cow / seconds);
+	table_number(t, copies, g->swapin / seconds);
+	table_text(t, name);
 }
 
 /**
@@ -145,8 +150,13 @@ const char *group_root(void)
 	return path[0] ? path : NULL;
 }
 
-/* The number of a control group is what a handle of its folder has */
-static const char *group_name(unsigned long long id)
+/**
+ * group_name - The path of a control group below group_root()
+ * @id:	its number, which is what a handle of its folder has
+ *
+ * Return: the path, or "" if it is not known
+ */
+const char *group_name(unsigned long long id)
 {
 	static char path[256];
 	struct {
@@ -181,17 +191,10 @@ static const char *name_of(const struct group *g, enum by by)
 	return by == BY_FILE && !g->id ? "[no file]" : g->name;
 }
 
-static int print_faults(FILE *out, struct counts *c, const struct sources *s,
-			const struct options *o)
+static int group_rows(struct group *groups, struct counts *c)
 {
-	struct group *groups = calloc(c->faults + 1, sizeof(*groups)), total = {};
-	enum by by = o->config.by;
-	int n = -1, rows;
+	int n = -1;
 
-	if (!groups) {
-		fprintf(stderr, "trapstat: out of memory\n");
-		return -1;
-	}
 	qsort(c->fault, c->faults, sizeof(*c->fault), by_id);
 	for (size_t i = 0; i < c->faults; i++) {
 		if (n < 0 || by_id(&c->fault[i - 1].key, &c->fault[i].key)) {
@@ -201,25 +204,61 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
 		}
 		add_row(&groups[n], &c->fault[i]);
 	}
-	n++;
-	qsort(groups, n, sizeof(*groups), by_number);
-	rows = o->rows && o->rows < n ? o->rows : n;
-	print_lost(out, c, o->verbose);
-	print_head(out, by);
-	for (int i = 0; i < n; i++) {
-		struct group *g = &groups[i];
+	return n + 1;
+}
 
-		add_group(&total, g);
-		if (i < rows)
-			print_group(out, g, text_number(by != BY_FILE || g->id, g->id).text,
-				    name_of(g, by), c, s);
+/* Losses, a row for each group, a total and the slowest faults: as many as fit */
+static int print_faults(const struct output *out, struct counts *c, const struct sources *s,
+			struct options *o)
+{
+	struct group *groups = calloc(c->faults + 1, sizeof(*groups)), total = {};
+	int rows = o->rows < 0 ? 20 : o->rows ? o->rows : c->faults, slow = SLOWEST, n;
+	enum by by = o->config.by;
+	char name[64] = "total";
+	struct table t;
+
+	if (!groups) {
+		fprintf(stderr, "trapstat: out of memory\n");
+		return -1;
 	}
-	if (rows < n)
-		fprintf(out, "%10s and %d more\n", "", n - rows);
-	print_group(out, &total, "", "total", c, s);
-	print_slowest(out, c, s, SLOWEST);
-	fputc('\n', out);
+	n = group_rows(groups, c);
+	table_init(&t, types[by], all_columns[by], COLUMNS);
+	for (int i = 0; i < n; i++) {
+		add_group(&total, &groups[i]);
+		add_cells(&t, &groups[i], by != BY_FILE || groups[i].id,
+			  name_of(&groups[i], by), c, s);
+	}
 	free(groups);
+	sort_rows(&t, o, RATE);
+	/* Losses, head and total take a line each; the slowest faults, two more */
+	if (out->height) {
+		slow = out->height < 22 ? 3 : out->height < 36 ? 5 : SLOWEST;
+		slow = c->slows < slow ? c->slows : slow;
+		if (o->rows < 0)
+			rows = out->height - 3 - (slow ? slow + 2 : 0);
+		rows = rows < 1 ? 1 : rows;
+	}
+	table_cut(&t, rows);
+	if (table_rows(&t) < n)
+		snprintf(name, sizeof(name), "total of %d", n);
+	print_lost(out, c, o->verbose);
+	if (out->is_json) {
+		table_print(out, &t);
+		table_free(&t);
+		t.type = "total";
+	}
+	add_cells(&t, &total, false, name, c, s);
+	table_print(out, &t);
+	table_free(&t);
+	print_slowest(out, c, s, slow);
+	return 0;
+}
+
+static int print_durations(const struct output *out, struct counts *c, const struct sources *s,
+			   struct options *o)
+{
+	print_lost(out, c, o->verbose);
+	print_histograms(out, c, s);
 	return 0;
 }
 
@@ -230,72 +269,12 @@ static int print_faults(FILE *out, struct counts *c, const struct sources *s,
  *
  * Return: the exit status
  */
-int view_faults(struct sources *s, const struct options *o)
+int view_faults(struct sources *s, struct options *o)
 {
 	if (o->config.by == BY_CGROUP && !group_root())
 		fputs("trapstat: no control groups of version 2 are mounted; -g has no others\n",
 		      stderr);
-	return view_intervals(s, o, print_faults);
-}
-
-static bool detached;
-
-static int on_slow(void *context, void *data, size_t size)
-{
-	struct event event;
-
-	if (size < sizeof(event))
-		return 0;
-	event = *(struct event *)data;
-	locate_event(&event);
-	print_slow(stdout, &event, context);
-	/* They may come faster than they are printed: no poll would end then */
-	return ended && !detached ? -1 : 0;
-}
-
-/**
- * view_slow - Print each slow fault as it happens
- * @s:	the sources
- * @o:	the options
- *
- * Return: the exit status
- */
-int view_slow(struct sources *s, const struct options *o)
-{
-	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_slow, s,
-						    NULL);
-	unsigned long long lost = 0;
-	double last = 0, age;
-	struct counts c;
-
-	if (!ring || counts_init(&c, s)) {
-		fprintf(stderr, "trapstat: out of memory\n");
-		return 1;
-	}
-	print_slow_head(stdout);
-	fflush(stdout);
-	while (!ended && !has_gone(o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
-		ring_buffer__poll(ring, 100);
-		age = counts_age(&c);
-		if (age - last >= 1) {
-			last = age;
-			if (counts_end(&c, s))
-				break;
-		}
-		/* As soon as it grows */
-		if (lost_of(&c) + skipped_of(&c) != lost) {
-			lost = lost_of(&c) + skipped_of(&c);
-			print_lost(stdout, &c, false);
-		}
-		if (ferror(stdout) || fflush(stdout))
-			break;
-	}
-	counts_end(&c, s);
-	sources_detach(s);
-	detached = true;
-	ring_buffer__consume(ring);
-	print_lost(stdout, &c, o->verbose);
-	counts_free(&c);
-	ring_buffer__free(ring);
-	return flush_stdout();
+	if (!check_sort(o, all_columns[o->config.by], COLUMNS))
+		return 2;
+	return view_intervals(s, o, o->is_histogram ? print_durations : print_faults);
 }

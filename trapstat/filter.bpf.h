@@ -17,13 +17,27 @@ static __always_inline __u64 pid_tgid(void)
 	return (__u64)info.tgid << 32 | info.pid;
 }
 
+/* To walk a stack may take page faults, which are not those of the task */
+static __always_inline bool is_walked(void)
+{
+	struct cpu_counts *here = counts_here();
+
+	return here && here->walker == bpf_get_current_task();
+}
+
 static __always_inline bool is_wanted(void)
 {
 	char comm[COMM_SIZE];
 	__u64 task;
+	__u32 pid;
 
-	if (config.pid && pid_tgid() >> 32 != config.pid)
+	if (config.stacks && is_walked())
 		return false;
+	if (config.pids) {
+		pid = pid_tgid() >> 32;
+		if (!bpf_map_lookup_elem(&pids, &pid))
+			return false;
+	}
 	if (config.cgroup && bpf_current_task_under_cgroup(&cgroups, 0) != 1)
 		return false;
 	if (config.follow) {

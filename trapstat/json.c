@@ -94,8 +94,12 @@ static void json_add(FILE *out, const struct shown *shown)
 	else if (e->row == ROW_SIGNAL)
 		json_object_update_new(args, json_pack("{s:i, s:o}", "si_code", e->si_code,
 						       "address", hex(e->address)));
-	else
-		json_object_set_new(args, "error_code", hex(e->address));
+	if (e->error)
+		json_object_set_new(args, "error_code", hex(e->error - 1));
+	if (e->order)
+		json_object_set_new(args, "order", json_integer(e->order - 1));
+	if (*shown->stack)
+		json_object_set_new(args, "stack", json_string(shown->stack));
 	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "name", name, "cat", category(e), "pid",
 			 e->pid, "tid", e->tid, "ts", start_of(shown) / 1e3, "args", args);
 	if (e->ns)

@@ -22,7 +22,8 @@ struct pagefault {
 	unsigned long long duration;
 	enum pagefault_outcome outcome;
 	enum pagefault_kind kind;
-	unsigned int flags, user_mode;
+	unsigned int flags, user_mode, order;
+	unsigned long error_code;
 } OF_KERNEL;
 
 struct super_block {
@@ -81,8 +82,35 @@ struct pt_regs___kernel {
 	int syscallno;
 } OF_KERNEL;
 
+struct pid_namespace;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+} OF_KERNEL;
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[];
+} OF_KERNEL;
+
+struct sigaction {
+	void *sa_handler;
+} OF_KERNEL;
+
+struct k_sigaction {
+	struct sigaction sa;
+} OF_KERNEL;
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+} OF_KERNEL;
+
 struct task_struct {
 	int pid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct sighand_struct *sighand;
 	struct mm_struct *mm;
 	unsigned long min_flt, maj_flt;
 	struct thread_struct thread;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "listen.h"
+#include "screen.h"
 #include "sinks.h"
 #include "symbols.h"
 #include "views.h"
@@ -24,26 +25,32 @@
 #define CAP_BPF		39
 
 static const char usage[] =
-	"usage: trapstat [OPTIONS] [INTERVAL [COUNT]]           traps per second\n"
-	"       trapstat [OPTIONS] faults [INTERVAL [COUNT]]    page faults of each process\n"
-	"       trapstat [OPTIONS] [-o FILE] -- COMMAND [ARGS]  a command and its children\n"
-	"       trapstat [OPTIONS] record -o FILE [SECONDS | -- COMMAND [ARGS]]\n"
-	"                                                       each event: .json, .html, .csv\n"
-	"       trapstat report FILE.json [-o FILE.html]        the page of such a record\n"
-	"       trapstat [OPTIONS] export [-o FILE] [--listen ADDRESS:PORT] [INTERVAL [COUNT]]\n"
-	"                                                       for Prometheus\n"
-	"       trapstat --capabilities                         what this kernel can tell\n"
-	"count only:                                       faults by:\n"
-	"  -p, --pid PID        process                     -t, --by-thread\n"
-	"  -c, --comm NAME      name of the task            -g, --by-cgroup\n"
-	"      --cgroup PATH    control group               -f, --by-file\n"
-	"      --vector NAME    as in '#GP', 13 or UMIP     -n, --rows N (20; 0: all)\n"
-	"      --outcome NAME   as in major                     --slower TIME   each, as in 1ms\n"
-	"  -u, --user           user mode               -C, --per-cpu   a column for each CPU\n"
-	"  -k, --kernel         kernel mode             -v, --verbose  -h, --help  --version\n"
-	"      --source NAME    of faults, at best: event, record, fentry, kprobe, perf, none\n";
+	"Usage: trapstat [OPTION]... [VIEW] [INTERVAL [COUNT]]           (man trapstat)\n"
+	"Count traps and page faults in the kernel. Root alone may do so. To begin with:\n"
+	"  trapstat -- COMMAND [ARG]...   traps and page faults of a command\n"
+	"  trapstat faults                which processes fault, how long, the slowest\n"
+	"  trapstat crashes               who gets SIGSEGV and the like, and where\n"
+	"  trapstat record -o x.html 5    each event: .html, .json, .csv, .folded\n"
+	"Others: none (traps per second), report FILE.json, export [--listen PORT]\n"
+	"Count only:                            Show:\n"
+	"  -p, --pid PID[,PID]...  processes      -t, -g, -f     by thread, cgroup, file\n"
+	"  -c, --comm NAME         of that name   -n, --rows N   so many (0: all)\n"
+	"  -u, -k                  user, kernel   --sort COLUMN  as in p99, time or comm\n"
+	"  --cgroup PATH           a cgroup       -H             histograms of durations\n"
+	"  --vector NAME           as in GP, 13   -S             stacks\n"
+	"  --outcome NAME          as in major    -C, --per-cpu  a column for each CPU\n"
+	"  --slower TIME           as in 1ms      -T             the time of each line\n"
+	"How:                                     -b, --batch    below one another\n"
+	"  --duration SECONDS      then end       --json         JSON lines\n"
+	"  -o, --output FILE       - for stdout   --debuginfod   ask for debug info\n"
+	"  --source NAME           see man page   -v, --verbose  why it fails\n"
+	"  --capabilities          what it knows here           -h, --help  -V, --version\n"
+	"Columns: TIME% of elapsed time (traps: of all CPUs); MEDIAN, P99, LONGEST of\n"
+	"durations; MINOR: without I/O, MAJOR: with I/O, OTHER: failed; COW: a copy;\n"
+	"noregs: by get_user_pages(), without a trap; \"N lost\": so many not counted.\n"
+	"Keys: q quit, s sort, p process, t thread, g cgroup, f file, v traps, h help\n";
 
-enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_REPORT };
+enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_CRASHES, VIEW_REPORT };
 
 static void end(int number)
 {
@@ -56,6 +63,10 @@ static void end(int number)
 	exit(2);							\
 } while (0)
 
+/* As getopt_long() and coreutils do */
+#define die_usage(format, ...) \
+	die(format "\nTry 'trapstat --help' for more information.", ##__VA_ARGS__)
+
 static long number(const char *text, long least, const char *what)
 {
 	char *rest;
@@ -64,17 +75,18 @@ static long number(const char *text, long least, const char *what)
 	errno = 0;
 	n = strtol(text, &rest, 10);
 	if (errno || rest == text || *rest || n < least || n > 1000000000)
-		die("%s: no %s", text, what);
+		die_usage("invalid %s '%s'", what, text);
 	return n;
 }
 
-static double to_seconds(const char *text)
+static double to_seconds(const char *text, const char *what)
 {
 	char *rest;
 	double n = strtod(text, &rest);
 
 	if (rest == text || *rest || !(n >= 0.01 && n <= 1e6))
-		die("%s: not a number of seconds, at least 0.01 (a command comes after --)", text);
+		die_usage("invalid %s '%s'%s", what, text,
+			  rest == text ? " (a command comes after --)" : "");
 	return n;
 }
 
@@ -90,7 +102,7 @@ static unsigned long long to_duration(const char *text)
 	for (int i = 0; i < 4 && rest != text && n > 0 && n < 1e9; i++)
 		if (!strcmp(rest, units[i].name) && n * units[i].ns >= 1)
 			return n * units[i].ns;
-	die("%s: not a duration, such as 500us, 1ms or 2s", text);
+	die_usage("invalid duration '%s': it is as in 500us, 1ms or 2s", text);
 }
 
 static unsigned int to_vector(const char *text)
@@ -103,7 +115,7 @@ static unsigned int to_vector(const char *text)
 		if (row_names[i] && !strcasecmp(name, row_names[i] + (row_names[i][0] == '#')))
 			return i;
 	if (!isdigit((unsigned char)*text) || strlen(text) > 2 || atoi(text) >= ROW_NMI)
-		die("%s: not a trap vector, such as '#GP' or 13", text);
+		die_usage("unknown vector '%s': it is as in GP, 13 or UMIP", text);
 	return number(text, 0, "vector");
 }
 
@@ -112,7 +124,7 @@ static unsigned int to_outcome(const char *text)
 	for (unsigned int i = 0; i < OUTCOME_BEGUN; i++)
 		if (!strcasecmp(text, outcome_names[i]))
 			return i;
-	die("%s: not an outcome, such as minor, major or signal", text);
+	die_usage("unknown outcome '%s': it is as in minor, major or signal", text);
 }
 
 static unsigned int to_source(const char *text)
@@ -120,7 +132,7 @@ static unsigned int to_source(const char *text)
 	for (unsigned int i = 0; i <= ENDS_UNKNOWN; i++)
 		if (!strcmp(text, source_names[i]))
 			return i;
-	die("%s: not a source: event, record, fentry, kprobe, perf or none", text);
+	die_usage("unknown source '%s': it is event, record, fentry, kprobe, perf or none", text);
 }
 
 static void check_pid(unsigned int pid)
@@ -132,12 +144,12 @@ static void check_pid(unsigned int pid)
 	snprintf(line, sizeof(line), "/proc/%u/status", pid);
 	f = fopen(line, "r");
 	if (!f)
-		die("there is no process %u", pid);
+		die("no process %u", pid);
 	while (fgets(line, sizeof(line), f))
 		sscanf(line, "Tgid: %u", &process);
 	fclose(f);
 	if (process != pid)
-		die("%u is a thread of process %u", pid, process);
+		die("%u is a thread of process %u: use -p %u -t", pid, process, process);
 }
 
 /* BPF programs get the PIDs of the first namespace, or of ours. Its number is PROC_PID_INIT_INO. */
@@ -161,9 +173,11 @@ static void check_rights(void)
 		sscanf(line, "CapEff: %llx", &have);
 	if (!f || have >> CAP_SYS_ADMIN & 1)
 		goto out;
-	if (!(have >> CAP_BPF & 1) || !(have >> CAP_PERFMON & 1))
-		die("missing: %s%s: run it as root", have >> CAP_BPF & 1 ? "" : "CAP_BPF ",
-		    have >> CAP_PERFMON & 1 ? "" : "CAP_PERFMON");
+	if (!(have >> CAP_BPF & 1))
+		die("missing CAP_BPF%s: run it as root",
+		    have >> CAP_PERFMON & 1 ? "" : " and CAP_PERFMON");
+	if (!(have >> CAP_PERFMON & 1))
+		die("missing CAP_PERFMON: run it as root");
 out:
 	if (f)
 		fclose(f);
@@ -185,28 +199,49 @@ static int to_cgroup(const char *text)
 		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
 			return fd;
 	}
-	die("%s: no control group of version 2: see the folders below /sys/fs/cgroup", text);
+	die("invalid cgroup '%s': it is a folder of version 2, as below /sys/fs/cgroup", text);
 }
 
 static void set_by(struct options *o, enum by by)
 {
 	if (o->config.by)
-		die("-t, -g and -f exclude each other");
+		die_usage("-t, -g and -f exclude each other");
 	o->config.by = by;
 }
 
-enum { CAPABILITIES = 256, CGROUP, LISTEN, VECTOR, OUTCOME, SLOWER, SOURCE, VERSION };
+static void read_pids(struct options *o, const char *text)
+{
+	char list[1024], *rest = list, *word;
+
+	copy(list, sizeof(list), text);
+	o->config.pids = 0;
+	while ((word = strsep(&rest, ","))) {
+		if (o->config.pids == MOST_PIDS)
+			die("too many processes: -p takes %d", MOST_PIDS);
+		o->pid[o->config.pids++] = number(word, 1, "PID");
+	}
+}
+
+enum {
+	CAPABILITIES = 256, CGROUP, LISTEN, VECTOR, OUTCOME, SLOWER, SOURCE, SORT, DURATION, JSON,
+	DEBUGINFOD,
+};
 
 static void read_options(struct options *o, int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "batch", no_argument, NULL, 'b' },
 		{ "by-cgroup", no_argument, NULL, 'g' },
 		{ "by-file", no_argument, NULL, 'f' },
 		{ "by-thread", no_argument, NULL, 't' },
 		{ "capabilities", no_argument, NULL, CAPABILITIES },
 		{ "cgroup", required_argument, NULL, CGROUP },
 		{ "comm", required_argument, NULL, 'c' },
+		{ "debuginfod", no_argument, NULL, DEBUGINFOD },
+		{ "duration", required_argument, NULL, DURATION },
 		{ "help", no_argument, NULL, 'h' },
+		{ "histogram", no_argument, NULL, 'H' },
+		{ "json", no_argument, NULL, JSON },
 		{ "kernel", no_argument, NULL, 'k' },
 		{ "listen", required_argument, NULL, LISTEN },
 		{ "outcome", required_argument, NULL, OUTCOME },
@@ -215,17 +250,20 @@ static void read_options(struct options *o, int argc, char **argv)
 		{ "pid", required_argument, NULL, 'p' },
 		{ "rows", required_argument, NULL, 'n' },
 		{ "slower", required_argument, NULL, SLOWER },
+		{ "sort", required_argument, NULL, SORT },
 		{ "source", required_argument, NULL, SOURCE },
+		{ "stacks", no_argument, NULL, 'S' },
+		{ "timestamp", no_argument, NULL, 'T' },
 		{ "user", no_argument, NULL, 'u' },
 		{ "vector", required_argument, NULL, VECTOR },
 		{ "verbose", no_argument, NULL, 'v' },
-		{ "version", no_argument, NULL, VERSION },
+		{ "version", no_argument, NULL, 'V' },
 		{}
 	};
 	int c;
 
 	/* After "faults" and the like, options may follow */
-	while ((c = getopt_long(argc, argv, "c:Cfghkn:o:p:tuv", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "bc:CfghHkn:o:p:StTuvV", options, NULL)) != -1) {
 		switch (c) {
 		case CAPABILITIES:
 			o->config.capabilities = 1;
@@ -239,7 +277,7 @@ static void read_options(struct options *o, int argc, char **argv)
 			break;
 		case 'c':
 			if (!*optarg || strlen(optarg) >= COMM_SIZE)
-				die("%s: no name of a task, which has 1 to 15 bytes", optarg);
+				die_usage("invalid name '%s': it has 1 to 15 bytes", optarg);
 			memcpy(o->config.comm, optarg, strlen(optarg));
 			break;
 		case 'f':
@@ -261,13 +299,13 @@ static void read_options(struct options *o, int argc, char **argv)
 			o->listen = optarg;
 			break;
 		case 'n':
-			o->rows = number(optarg, 0, "number of rows");
+			o->rows = number(optarg, 0, "row count");
 			break;
 		case 'o':
 			o->file = optarg;
 			break;
 		case 'p':
-			o->config.pid = number(optarg, 1, "PID");
+			read_pids(o, optarg);
 			break;
 		case VECTOR:
 			o->config.vector = to_vector(optarg);
@@ -284,14 +322,38 @@ static void read_options(struct options *o, int argc, char **argv)
 		case SOURCE:
 			o->config.best = to_source(optarg);
 			break;
-		case VERSION:
+		case SORT:
+			o->sort = optarg;
+			break;
+		case DURATION:
+			o->duration = to_seconds(optarg, "duration");
+			break;
+		case DEBUGINFOD:
+			o->debuginfod = true;
+			break;
+		case JSON:
+			o->is_json = true;
+			break;
+		case 'b':
+			o->is_batch = true;
+			break;
+		case 'H':
+			o->is_histogram = true;
+			break;
+		case 'S':
+			o->config.stacks = 1;
+			break;
+		case 'T':
+			o->has_stamps = true;
+			break;
+		case 'V':
 			puts("trapstat " TRAPSTAT_VERSION);
 			exit(flush_stdout());
 		case 'h':
 			fputs(usage, stdout);
 			exit(flush_stdout());
 		default:
-			fputs(usage, stderr);
+			fputs("Try 'trapstat --help' for more information.\n", stderr);
 			exit(2);
 		}
 	}
@@ -301,15 +363,16 @@ static void read_options(struct options *o, int argc, char **argv)
 static int make_page(const struct options *o, const struct options *given, char **words)
 {
 	const char *suffix = words[0] ? strrchr(words[0], '.') : NULL;
+	struct options same = *o;
 	char page[4096];
 
-	if (memcmp(&o->config, &given->config, sizeof(o->config)) || o->per_cpu || o->listen ||
-	    o->rows != given->rows)
-		die("report takes no other option than -o");
+	same.file = given->file;
+	if (memcmp(&same, given, sizeof(same)))
+		die_usage("report takes no other option than -o");
 	if (!suffix || strcmp(suffix, ".json") || words[1])
-		die("report takes the name of a record, FILE.json");
+		die_usage("report takes the name of a record, FILE.json");
 	if (o->file && sink_of(o->file) != &page_sink)
-		die("%s: a page has a name that ends in .html", o->file);
+		die_usage("unknown suffix of '%s': a page is .html", o->file);
 	snprintf(page, sizeof(page), "%.*s.html", (int)(suffix - words[0]), words[0]);
 	return view_report(words[0], o->file ? o->file : page);
 }
@@ -317,47 +380,137 @@ static int make_page(const struct options *o, const struct options *given, char 
 static void check_options(const struct options *o, enum view view)
 {
 	const struct config *c = &o->config;
+	bool is_live = view == VIEW_TRAPS || view == VIEW_FAULTS || view == VIEW_CRASHES;
 
 	if (view == VIEW_FAULTS && c->vector != WANT_ANY)
-		die("--vector is not for \"trapstat faults\"");
+		die_usage("--vector is not for 'trapstat faults'");
 	if (view != VIEW_FAULTS && (c->by || c->slower))
-		die("-t, -g, -f and --slower are for \"trapstat faults\"");
+		die_usage("-t, -g, -f and --slower are for 'trapstat faults'");
 	if (c->by && c->slower)
-		die("--slower prints single faults: leave out -t, -g and -f");
+		die_usage("--slower prints single faults: leave out -t, -g and -f");
 	if (view == VIEW_TRAPS && !o->command && c->outcome != WANT_ANY)
-		die("--outcome is for \"trapstat faults\", record, export and a command");
-	if (o->command && c->pid)
-		die("-p is not for a command");
+		die_usage("--outcome is for 'trapstat faults', record, export and a command");
+	if (o->command && c->pids)
+		die_usage("-p is not for a command");
 	if (o->command && (view == VIEW_FAULTS || view == VIEW_EXPORT))
-		die("a command is for \"trapstat -- COMMAND\" and for record");
+		die_usage("a command is for 'trapstat -- COMMAND' and for record");
 	if (o->per_cpu && (view != VIEW_TRAPS || o->command))
-		die("-C is for \"trapstat [INTERVAL [COUNT]]\"");
+		die_usage("-C is for 'trapstat [INTERVAL [COUNT]]'");
+	if (o->is_histogram && (view != VIEW_FAULTS && !o->command))
+		die_usage("-H is for 'trapstat faults' and a command");
+	if (c->stacks && view == VIEW_TRAPS && !o->command)
+		die_usage("-S is for 'trapstat faults', crashes, record and a command");
+	if (view == VIEW_CRASHES && (c->outcome != WANT_ANY || c->mode != WANT_ANY))
+		die_usage("--outcome, -u and -k are not for crashes");
+	if (!is_live && (o->sort || o->is_json))
+		die_usage("--sort and --json are not for record, report and export");
 	if (o->listen && view != VIEW_EXPORT)
-		die("--listen is for export");
+		die_usage("--listen is for export");
 	if (view == VIEW_RECORD && !o->file)
-		die("record: where to? -o FILE.json, FILE.html or FILE.csv");
+		die_usage("record takes -o FILE.html, FILE.json, FILE.csv or FILE.folded");
 	if (view == VIEW_RECORD && !sink_of(o->file))
-		die("%s: the name ends in none of .json, .html and .csv", o->file);
+		die_usage("unknown suffix of '%s': it is .html, .json, .csv or .folded", o->file);
 	if (view != VIEW_RECORD && view != VIEW_EXPORT && !o->command && o->file)
-		die("-o is for record, report, export and a command");
+		die_usage("-o is for record, report, export and a command");
+}
+
+/* A view costs what it shows */
+static void set_view(struct options *o, enum view view)
+{
+	if (view == VIEW_FAULTS && !o->config.by && !o->config.slower && !o->is_histogram)
+		o->config.by = BY_PROCESS;
+	o->config.traps = view != VIEW_FAULTS;
+	o->config.faults = (view != VIEW_TRAPS && view != VIEW_CRASHES) || o->command;
+	o->config.record = view == VIEW_RECORD;
+	o->config.crashes = view == VIEW_CRASHES;
+	if (o->config.record && sink_of(o->file) == &folded_sink)
+		o->config.stacks = 1;
+}
+
+/* The view that a key asks for */
+static enum view view_of_key(struct options *o)
+{
+	static const char keys[] = "vptgf";
+
+	o->config.by = strchr(keys, o->key) - keys;
+	o->sort = NULL;
+	o->is_first = false;
+	return o->config.by ? VIEW_FAULTS : VIEW_TRAPS;
+}
+
+static int show(struct sources *s, struct options *o, enum view view)
+{
+	static int (* const views[])(struct sources *, struct options *) = {
+		view_traps, view_faults, view_record, view_export, view_stream,
+	};
+
+	if (o->config.capabilities) {
+		sources_print(s);
+		return flush_stdout();
+	}
+	if (o->config.slower && !knows_durations(s)) {
+		fputs("trapstat: no source here has the duration of a fault\n", stderr);
+		return 1;
+	}
+	if (o->duration && !o->until)
+		o->until = now_ns() + o->duration * 1e9;
+	if (o->config.slower)
+		return view_stream(s, o);
+	if (o->command && view == VIEW_TRAPS)
+		return view_command(s, o);
+	return views[view](s, o);
+}
+
+/* A key may ask for what this kernel does not have: then the view stays */
+static int show_all(struct options *o, enum view view)
+{
+	struct options shown = *o;
+	enum view last = view;
+	struct sources s;
+	int status;
+
+	do {
+		set_view(o, view);
+		if (sources_open(&s, &o->config, o->pid, o->verbose)) {
+			if (!o->key)
+				return 1;
+			*o = shown;
+			view = last;
+			set_view(o, view);
+			if (sources_open(&s, &o->config, o->pid, o->verbose)) {
+				screen_end();
+				return 1;
+			}
+		}
+		shown = *o;
+		last = view;
+		o->key = 0;
+		status = show(&s, o, view);
+		if (o->key)
+			view = view_of_key(o);
+		stacks_free();
+		symbols_free();
+		maps_free();
+		sources_close(&s);
+	} while (o->key && !status);
+	screen_end();
+	return status;
 }
 
 int main(int argc, char **argv)
 {
-	static const char * const names[] = { "", "faults", "record", "export", "report" };
-	static int (* const views[])(struct sources *, const struct options *) = {
-		view_traps, view_faults, view_record, view_export,
+	static const char * const names[] = {
+		"", "faults", "record", "export", "crashes", "report",
 	};
 	struct options o = {
 		.interval = 1,
-		.rows = 20,
-		.pidfd = -1,
+		.rows = -1,
+		.is_first = argc == 1,
 		.config = { .vector = WANT_ANY, .outcome = WANT_ANY, .mode = WANT_ANY },
 	};
 	const struct options given = o;
 	struct sigaction action = { .sa_handler = end }, before;	/* before: of SIGHUP */
 	enum view view = VIEW_TRAPS;
-	struct sources s;
 	int status;
 
 	for (int i = 1; i < argc; i++) {
@@ -376,36 +529,29 @@ int main(int argc, char **argv)
 	if (view == VIEW_REPORT)
 		return make_page(&o, &given, argv + optind);
 	if (o.command && !*o.command)
-		die("there is no command after --");
+		die_usage("no command after --");
+	if (o.is_histogram && view == VIEW_TRAPS && !o.command)
+		view = VIEW_FAULTS;
 	if (!o.command && optind < argc) {
-		o.interval = to_seconds(argv[optind++]);
-		if (view == VIEW_RECORD)
+		o.interval = to_seconds(argv[optind++], "interval");
+		if (view == VIEW_RECORD || view == VIEW_CRASHES)
 			o.count = 1;
 		else if (optind < argc)
-			o.count = number(argv[optind++], 1, "number of intervals");
+			o.count = number(argv[optind++], 1, "count");
 	}
 	if (optind < argc)
-		die("%s: too many arguments (a command comes after --)", argv[optind]);
+		die_usage("extra operand '%s' (a command comes after --)", argv[optind]);
 	check_options(&o, view);
-	if (view == VIEW_FAULTS && !o.config.by && !o.config.slower)
-		o.config.by = BY_PROCESS;
-	/* A view costs what it shows */
-	o.config.traps = view != VIEW_FAULTS;
-	o.config.faults = view != VIEW_TRAPS || o.command;
-	o.config.record = view == VIEW_RECORD;
 	find_namespace(&o.config);
 	dispositions_note();
-	if (o.config.pid) {
-		check_pid(o.config.pid);
-		o.pidfd = syscall(SYS_pidfd_open, o.config.pid, 0);
-		if (o.pidfd < 0)
-			die("there is no process %u", o.config.pid);
+	for (unsigned int i = 0; i < o.config.pids; i++) {
+		check_pid(o.pid[i]);
+		if (!watch_pid(o.pid[i]))
+			die("no process %u", o.pid[i]);
 	}
-	if (o.listen) {
-		status = listen_open(o.listen);
-		if (status)
-			return status;
-	}
+	status = o.listen ? listen_open(o.listen) : 0;
+	if (status)
+		return status;
 	check_rights();
 
 	sigaction(SIGINT, &action, NULL);
@@ -415,25 +561,7 @@ int main(int argc, char **argv)
 		sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGCHLD, SIG_DFL);
-	if (!o.command)
+	if (!o.command && !o.debuginfod)
 		unsetenv("DEBUGINFOD_URLS");
-	if (sources_open(&s, &o.config, view == VIEW_FAULTS ? 16384 : 1024, o.verbose))
-		return 1;
-	if (o.config.capabilities) {
-		sources_print(&s);
-		status = flush_stdout();
-	} else if (o.config.slower && !knows_durations(&s)) {
-		fputs("trapstat: no source here has the duration of a fault\n", stderr);
-		status = 1;
-	} else if (o.config.slower) {
-		status = view_slow(&s, &o);
-	} else if (o.command && view == VIEW_TRAPS) {
-		status = view_command(&s, &o);
-	} else {
-		status = views[view](&s, &o);
-	}
-	symbols_free();
-	maps_free();
-	sources_close(&s);
-	return status;
+	return show_all(&o, view);
 }

@@ -10,10 +10,13 @@ unsigned int spawner;			/* the thread of trapstat that forks the command, or 0 *
 bool traps_by_signal;			/* no event has traps other than page faults */
 bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
 
+/* Small: Linux 6.1 gives all functions of a program 512 bytes of stack */
 struct fault {
 	__u64 address, ip, ns, ino, end;	/* end: 0 for now */
-	__u32 dev;
-	__u32 row, outcome, mode, flags, signal, si_code;
+	__u32 dev, error;
+	__s32 stack[2];
+	__u16 flags;
+	__u8 row, outcome, mode, order, signal, si_code, vector, is_fatal;
 };
 
 /* A task's call of handle_mm_fault(): in progress, or to be tried again, or past */
@@ -83,6 +86,14 @@ struct {
 	__type(value, __u8);
 } followed SEC(".maps");
 
+/* The processes of -p */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_PIDS);
+	__type(key, __u32);
+	__type(value, __u8);
+} pids SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -129,6 +140,30 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 } events SEC(".maps");
+
+/* Of -S */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, MOST_FRAMES * sizeof(__u64));
+} stacks SEC(".maps");
+
+/*
+ * By the address of the task: the error code of its last page faults, by their mode. In the course
+ * of one of user mode, there may be one of kernel mode.
+ */
+struct errors {
+	__u64 address[2];
+	__u32 error[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct errors);
+} errors SEC(".maps");
 
 /* What a new key begins with, as the stack has no room for it */
 static const struct fault_sum new_sum = {};

@@ -99,8 +99,14 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 	return false;
 }
 
-static void locate(unsigned int pid, const char *comm, unsigned long long address,
-		   struct place *place)
+/**
+ * locate - Find the mapping of an address, if it is not known
+ * @pid:	the process
+ * @comm:	its name: another process may have its number by now
+ * @address:	the address
+ * @place:	gets it
+ */
+void locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place)
 {
 	struct maps *maps = &all_maps[pid % 64];
 
@@ -124,7 +130,8 @@ void locate_event(struct event *event)
 {
 	if (event->mode == MODE_USER)
 		locate(event->pid, event->comm, event->ip, &event->code);
-	if (event->row == ROW_PF && event->mode != MODE_NONE)
+	if ((event->row == ROW_PF && event->mode != MODE_NONE) ||
+	    (event->row == ROW_SIGNAL && event->vector == ROW_PF))
 		locate(event->pid, event->comm, event->address, &event->place);
 }
 

@@ -17,6 +17,8 @@ static const struct {
 } flag_names[] = {
 	{ "ANON", FLAG_ANON }, { "FILE", FLAG_FILE }, { "SHMEM", FLAG_SHMEM },
 	{ "HUGETLB", FLAG_HUGETLB }, { "COW", FLAG_COW }, { "SWAPIN", FLAG_SWAPIN },
+	{ "NUMA_HINT", FLAG_NUMA_HINT }, { "USERFAULTFD", FLAG_USERFAULTFD },
+	{ "MIGRATION", FLAG_MIGRATION },
 };
 
 /* Older events have the kind of memory in the flags. A name that is not known is left out */

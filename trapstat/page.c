@@ -8,13 +8,24 @@
 
 #include "sinks.h"
 
-enum { BINS = 240, SERIES = 48, LOGS = 36, TOPS = 3, MOST = 20000, SHOWN = 15 };
+enum { BINS = 240, SERIES = 48, LOGS = 36, TOPS = 4, MOST = 5000, OTHERS = 200 };
 
-static const char * const top_names[TOPS] = { "processes", "places", "instructions" };
+/* So many of each are in the page, those with the most time, and the most events */
+static const struct {
+	const char *name;
+	unsigned int shown;
+} tables[TOPS] = {
+	{ "processes", 60 }, { "places", 60 }, { "instructions", 60 }, { "stacks", 1500 },
+};
+
+struct bin {
+	unsigned int count;
+	unsigned long long ns, max;
+};
 
 struct top {
-	char name[336];
-	unsigned long long count, ns, max;
+	struct bin all, bin[BINS];
+	char name[];
 };
 
 static struct {
@@ -24,7 +35,8 @@ static struct {
 		unsigned int count[BINS];
 	} series[SERIES];
 	unsigned int heat[OUTCOMES][BINS][LOGS];
-	void *top[TOPS];
+	struct top *top[TOPS][MOST + OTHERS + 1];	/* in any order */
+	void *tree[TOPS];
 	unsigned int tops[TOPS];
 } page;
 
@@ -41,6 +53,27 @@ static void begin(FILE *out)
 	(void)out;
 	memset(&page, 0, sizeof(page));
 	page.bin = 1000000;
+}
+
+static void add_bin(struct bin *to, const struct bin *cell)
+{
+	to->count += cell->count;
+	to->ns += cell->ns;
+	to->max = cell->max > to->max ? cell->max : to->max;
+}
+
+static void widen_top(struct bin *bin)
+{
+	struct bin none = {}, sum;
+
+	for (int i = 0; i < BINS; i++) {
+		sum = none;
+		if (2 * i + 1 < BINS) {
+			add_bin(&sum, &bin[2 * i]);
+			add_bin(&sum, &bin[2 * i + 1]);
+		}
+		bin[i] = sum;
+	}
 }
 
 /* Double the width of the bins by merging pairs */
@@ -61,30 +94,46 @@ static void widen_bins(void)
 				heat[2 * i][log] + heat[2 * i + 1][log] : 0;
 		}
 	}
+	for (int which = 0; which < TOPS; which++)
+		for (unsigned int i = 0; i < page.tops[which]; i++)
+			widen_top(page.top[which][i]->bin);
 }
 
-static void count_top(int which, const char *name, unsigned long long ns)
+/* The sums of a name, which is new if there is room */
+static struct top *find_top(int which, const char *name, unsigned int most)
 {
-	struct top want, *top, **at;
+	struct top *top = calloc(1, sizeof(*top) + strlen(name) + 1), **at;
 
-	snprintf(want.name, sizeof(want.name), "%s", name);
-	at = tfind(&want, &page.top[which], by_name);
-	if (!at && page.tops[which] == MOST) {
-		copy(want.name, sizeof(want.name), "[others]");
-		at = tfind(&want, &page.top[which], by_name);
+	if (!top)
+		return NULL;
+	copy(top->name, strlen(name) + 1, name);
+	at = tfind(top, &page.tree[which], by_name);
+	if (at || page.tops[which] >= most) {
+		free(top);
+		return at ? *at : NULL;
 	}
-	if (!at) {
-		top = calloc(1, sizeof(*top));
-		if (!top)
-			return;
-		copy(top->name, sizeof(top->name), want.name);
-		at = tsearch(top, &page.top[which], by_name);
-		page.tops[which] += page.tops[which] < MOST;
+	tsearch(top, &page.tree[which], by_name);
+	page.top[which][page.tops[which]++] = top;
+	return top;
+}
+
+static void count_top(int which, const char *name, size_t bin, unsigned long long ns)
+{
+	struct bin one = { .count = 1, .ns = ns, .max = ns };
+	struct top *top = find_top(which, name, MOST);
+	char others[64];
+
+	/* Of a stack, the name of the task stays */
+	if (!top) {
+		snprintf(others, sizeof(others), "%.*s[others]",
+			 strchr(name, ';') ? (int)strcspn(name, ";") + 1 : 0, name);
+		top = find_top(which, others, MOST + OTHERS) ?:
+			find_top(which, "[others]", MOST + OTHERS + 1);
 	}
-	(*at)->count++;
-	(*at)->ns += ns;
-	if (ns > (*at)->max)
-		(*at)->max = ns;
+	if (!top)
+		return;
+	add_bin(&top->all, &one);
+	add_bin(&top->bin[bin], &one);
 }
 
 static void add(FILE *out, const struct shown *shown)
@@ -109,10 +158,12 @@ static void add(FILE *out, const struct shown *shown)
 	if (e->row == ROW_SIGNAL)
 		return;
 	snprintf(name, sizeof(name), "%s (%u)", text_plain(e->comm, COMM_SIZE).text, e->pid);
-	count_top(0, name, e->ns);
+	count_top(0, name, bin, e->ns);
 	if (e->row == ROW_PF) {
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(shown->place, "+"), shown->place);
-		count_top(1, name, e->ns);
+		count_top(1, name, bin, e->ns);
+		if (*shown->stack && e->ns)
+			count_top(3, shown->stack, bin, e->ns);
 		for (unsigned long long ns = e->ns; ns > 1 && log < LOGS - 1; ns >>= 1)
 			log++;
 		if (e->outcome < OUTCOMES && e->ns)
@@ -125,44 +176,45 @@ static void add(FILE *out, const struct shown *shown)
 	else
 		snprintf(name, sizeof(name), "%#llx of %s", e->ip,
 			 text_plain(e->comm, COMM_SIZE).text);
-	count_top(2, name, e->ns);
+	count_top(2, name, bin, e->ns);
 }
 
-static struct top *all_tops;
-static size_t tops;
-
-static void take(const void *node, VISIT visit, int depth)
+static int by_time(const void *a, const void *b)
 {
-	(void)depth;
-	if (visit == postorder || visit == leaf)
-		all_tops[tops++] = **(struct top * const *)node;
-}
+	const struct bin *left = &(*(struct top * const *)a)->all;
+	const struct bin *right = &(*(struct top * const *)b)->all;
 
-static int by_count(const void *a, const void *b)
-{
-	const struct top *left = a, *right = b;
-
+	if (left->ns != right->ns)
+		return left->ns < right->ns ? 1 : -1;
 	return (left->count < right->count) - (left->count > right->count);
 }
 
+static json_t *cell_of(int bin, const struct bin *cell)
+{
+	return json_pack("[i, I, I, I]", bin, (json_int_t)cell->count, (json_int_t)cell->ns,
+			 (json_int_t)cell->max);
+}
+
+/* [name, [[bin, count, ns, longest]...]] */
 static json_t *top_of(int which)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *cells;
 
-	all_tops = calloc(MOST + 1, sizeof(*all_tops));
-	tops = 0;
-	if (!all_tops)
-		return list;
-	twalk(page.top[which], take);
-	qsort(all_tops, tops, sizeof(*all_tops), by_count);
-	for (size_t i = 0; i < tops && i < SHOWN; i++)
-		json_array_append_new(list, json_pack("[s, I, I, I]", all_tops[i].name,
-						      (json_int_t)all_tops[i].count,
-						      (json_int_t)all_tops[i].ns,
-						      (json_int_t)all_tops[i].max));
-	free(all_tops);
-	tdestroy(page.top[which], free);
-	page.top[which] = NULL;
+	qsort(page.top[which], page.tops[which], sizeof(*page.top[which]), by_time);
+	for (unsigned int i = 0; i < page.tops[which]; i++) {
+		struct top *top = page.top[which][i];
+
+		cells = json_array();
+		for (int bin = 0; bin < BINS && i < tables[which].shown; bin++)
+			if (top->bin[bin].count)
+				json_array_append_new(cells, cell_of(bin, &top->bin[bin]));
+		if (i < tables[which].shown)
+			json_array_append_new(list, json_pack("[s, o]", top->name, cells));
+		else
+			json_decref(cells);
+	}
+	tdestroy(page.tree[which], free);
+	page.tree[which] = NULL;
 	return list;
 }
 
@@ -225,7 +277,7 @@ static void end(FILE *out, const struct record_end *end)
 	char *text;
 
 	for (int i = 0; i < TOPS; i++)
-		json_object_set_new(json, top_names[i], top_of(i));
+		json_object_set_new(json, tables[i].name, top_of(i));
 	text = json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII);
 	json_decref(json);
 	fwrite(page_html, 1, data - page_html, out);

@@ -31,6 +31,7 @@ static __always_inline void perf_fails(struct perf_task *t, __u32 mode)
 	count_begin(&f);
 	if (in_record(&f)) {
 		t->place.name[0] = '\0';
+		f.error = error_of(&f);
 		send_event(&f);
 	}
 }
@@ -162,7 +163,7 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 	count_trap(ROW_PF, f.mode, traps_by_mm, f.ns);
 	if (config.faults && config.find_vma)
 		perf_find(&f, t);
-	count_fault(&f);
+	count_fault(ctx, &f);
 	if (t && config.has_btf) {
 		struct task_struct *current = bpf_get_current_task_btf();
 

@@ -3,11 +3,14 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <jansson.h>
 
+#include "buckets.h"
 #include "print.h"
 #include "symbols.h"
+#include "views.h"
 
 /**
  * outcome_name - The name of an outcome
@@ -36,7 +39,7 @@ bool knows_time(const struct sources *s, int row)
  */
 struct long_text text_code(const struct event *event, const struct sources *s)
 {
-	const struct symbol *symbol = symbol_of(event, s);
+	const struct symbol *symbol = symbol_of(event->ip, &event->code, event->pid, s);
 	struct long_text t;
 
 	if (symbol && symbol->source[0])
@@ -50,19 +53,29 @@ struct long_text text_code(const struct event *event, const struct sources *s)
 /**
  * print_plain - Print a name without characters that a terminal obeys
  * @out:	where to
- * @width:	how wide it is at least
  * @name:	the name, which may have any characters
  * @size:	how many it has at most
  */
-void print_plain(FILE *out, int width, const char *name, size_t size)
+void print_plain(FILE *out, const char *name, size_t size)
 {
-	size_t i;
-
-	for (i = 0; i < size && name[i]; i++)
+	for (size_t i = 0; i < size && name[i]; i++)
 		fputc(isprint((unsigned char)name[i]) ? name[i] : '?', out);
-	if (!i)
-		i = fprintf(out, "-");
-	fprintf(out, "%*s", (int)i < width ? width - (int)i : 0, "");
+}
+
+/**
+ * print_begin - The first line of JSON: what the others come from
+ * @out:	where to
+ * @s:		the sources
+ */
+void print_begin(const struct output *out, const struct sources *s)
+{
+	struct utsname name = {};
+
+	uname(&name);
+	if (out->is_json)
+		json_line(out, json_pack("{s:i, s:s, s:s, s:s}", "schema", 1, "trapstat",
+					 TRAPSTAT_VERSION, "kernel", name.release, "source",
+					 source_names[s->ends]), "begin");
 }
 
 /**
@@ -71,33 +84,90 @@ void print_plain(FILE *out, int width, const char *name, size_t size)
  * @c:		of counts_read()
  * @s:		the sources
  */
-void print_signals(FILE *out, const struct counts *c, const struct sources *s)
+void print_signals(const struct output *out, const struct counts *c, const struct sources *s)
 {
-	const char *separator = " ";
+	const char *separator = "signals: ";
+	struct text name, number;
+	int at = 0, n;
 
-	if (is_filtered(s))
+	if (is_filtered(s) || !s->signals)
 		return;
-	fprintf(out, "signals:");
 	for (int i = 0; i < SIGNALS * SIGNAL_CODES; i++) {
+		int signal = signal_numbers[i / SIGNAL_CODES], code = i % SIGNAL_CODES;
+
 		if (!c->signal[i])
 			continue;
-		fprintf(out, "%s%s", separator, signal_names[i / SIGNAL_CODES]);
-		if (i % SIGNAL_CODES)
-			fprintf(out, " (si_code %d)", i % SIGNAL_CODES);
-		fprintf(out, " %llu", c->signal[i]);
+		if (out->is_json) {
+			json_line(out, json_pack("{s:s, s:s, s:i, s:I}", "signal",
+						 signal_names[i / SIGNAL_CODES], "code",
+						 code_name(signal, code).text, "si_code", code,
+						 "count", (json_int_t)c->signal[i]), "signal");
+			continue;
+		}
+		name = code_name(signal, code);
+		number = text_number(true, c->signal[i]);
+		n = strlen(name.text) + strlen(number.text) + 4;
+		if (out->width && at + n > out->width) {
+			separator = ",\n         ";
+			at = 7;
+		}
+		at += fprintf(out->file, "%s%s %s", separator, name.text, number.text);
 		separator = ", ";
 	}
-	fprintf(out, "%s\n", !s->signals ? " -" : *separator == ' ' ? " 0" : "");
+	if (at)
+		fputc('\n', out->file);
+}
+
+static const struct column slow_columns[] = {
+	{ "DURATION", "duration_ns", CELL_NS, 0, 0, 8 },
+	{ "OUTCOME", "outcome", CELL_TEXT, 1, 0, 9 },
+	{ "MODE", "mode", CELL_TEXT, 7, 0, 6 },
+	{ "MEMORY", "memory", CELL_TEXT, 6, 0, 8 },
+	{ "ORDER", "order", CELL_COUNT, 10, 0, 5 },
+	{ "ADDRESS", "address", CELL_TEXT, 9, 0, 14 },
+	{ "MAPPING", "mapping", CELL_TEXT, 2, 16, 20 },
+	{ "INSTRUCTION", "instruction", CELL_TEXT, 3, 18, 24 },
+	{ "PID", "pid", CELL_COUNT, 8, 0, 7 },
+	{ "TID", "tid", CELL_COUNT, 5, 0, 7 },
+	{ "COMM", "comm", CELL_TEXT, 4, 0, 15 },
+};
+
+static void init_slow(struct table *t)
+{
+	table_init(t, "slow_fault", slow_columns, sizeof(slow_columns) / sizeof(*slow_columns));
+}
+
+static void add_slow(struct table *t, const struct event *event, const struct sources *s)
+{
+	struct long_text code = text_code(event, s);
+	struct text address;
+
+	if (!strcmp(code.text, "-") && event->ip)
+		snprintf(code.text, sizeof(code.text), "%#llx", event->ip);
+	snprintf(address.text, sizeof(address.text), "%#llx", event->address);
+	table_number(t, event->ns, event->ns);
+	table_text(t, outcome_name(s, event->outcome < OUTCOMES ? event->outcome : OUTCOME_BEGUN));
+	table_text(t, mode_names[event->mode]);
+	table_text(t, text_flags(event->outcome, event->flags).text);
+	table_number(t, event->order, event->order - 1.0);
+	table_text(t, address.text);
+	table_text(t, text_place(&event->place).text);
+	table_text(t, code.text);
+	table_number(t, true, event->pid);
+	table_number(t, true, event->tid);
+	table_text(t, text_plain(event->comm, COMM_SIZE).text);
 }
 
 /**
  * print_slow_head - The head of a table of slow faults
  * @out:	where to
  */
-void print_slow_head(FILE *out)
+void print_slow_head(const struct output *out)
 {
-	fprintf(out, "%8s %-11s %-6s %-11s %14s %-20s %-24s %7s %s\n", "DURATION", "OUTCOME",
-		"MODE", "MEMORY", "ADDRESS", "MAPPING", "INSTRUCTION", "TID", "COMM");
+	struct table t;
+
+	init_slow(&t);
+	table_head(out, &t);
 }
 
 /**
@@ -106,18 +176,13 @@ void print_slow_head(FILE *out)
  * @event:	the fault
  * @s:		the sources
  */
-void print_slow(FILE *out, const struct event *event, const struct sources *s)
+void print_slow(const struct output *out, const struct event *event, const struct sources *s)
 {
-	struct long_text code = text_code(event, s);
+	struct table t;
 
-	if (!strcmp(code.text, "-") && event->ip)
-		snprintf(code.text, sizeof(code.text), "%#llx", event->ip);
-	fprintf(out, "%8s %-11s %-6s %-11s %#14llx %-20s %-24s %7u ", text_ns(event->ns).text,
-		outcome_names[event->outcome < OUTCOMES ? event->outcome : OUTCOME_BEGUN],
-		mode_names[event->mode], text_flags(event->outcome, event->flags).text,
-		event->address, text_place(&event->place).text, code.text, event->tid);
-	print_plain(out, 0, event->comm, COMM_SIZE);
-	fputc('\n', out);
+	init_slow(&t);
+	add_slow(&t, event, s);
+	table_line(out, &t);
 }
 
 /**
@@ -127,14 +192,201 @@ void print_slow(FILE *out, const struct event *event, const struct sources *s)
  * @s:		the sources
  * @most:	how many
  */
-void print_slowest(FILE *out, const struct counts *c, const struct sources *s, int most)
+void print_slowest(const struct output *out, const struct counts *c, const struct sources *s,
+		   int most)
 {
-	if (!knows_ends(s) || !c->slows)
+	struct table t;
+
+	if (!knows_ends(s) || !c->slows || most < 1)
 		return;
-	fputc('\n', out);
-	print_slow_head(out);
+	if (!out->is_json)
+		fputc('\n', out->file);
+	init_slow(&t);
 	for (int i = 0; i < c->slows && i < most; i++)
-		print_slow(out, &c->slow[i], s);
+		add_slow(&t, &c->slow[i], s);
+	table_print(out, &t);
+	table_free(&t);
+	for (int i = 0; i < c->slows && i < most && s->config->stacks; i++) {
+		if (!out->is_json && c->slow[i].stack[1])
+			fprintf(out->file, "\n%s, TID %u\n", text_ns(c->slow[i].ns).text,
+				c->slow[i].tid);
+		print_stack(out, &c->slow[i], s);
+	}
+}
+
+static const struct column crash_columns[] = {
+	{ "TIME", "clock", CELL_TEXT, 4, 0, 8 },
+	{ NULL, "signal", CELL_TEXT },
+	{ NULL, "si_code", CELL_COUNT },
+	{ "SIGNAL", "code", CELL_TEXT, 0, 0, 11 },
+	{ "FATAL", "fatal", CELL_TEXT, 6, 0, 5 },
+	{ "TRAP", "vector", CELL_TEXT, 8, 0, 4 },
+	{ "PID", "pid", CELL_COUNT, 0, 0, 7 },
+	{ NULL, "tid", CELL_COUNT },
+	{ "OWN-PID", "own_pid", CELL_COUNT, 10, 0, 7 },
+	{ "COMM", "comm", CELL_TEXT, 1, 0, 15 },
+	{ "ADDRESS", "address", CELL_TEXT, 3, 0, 14 },
+	{ "MAPPING", "mapping", CELL_TEXT, 9, 0, 20 },
+	{ "ERROR", "error", CELL_TEXT, 7, 0, 29 },
+	{ NULL, "error_code", CELL_COUNT },
+	{ NULL, "ip", CELL_TEXT },
+	{ NULL, "ip_mapping", CELL_TEXT },
+	{ "INSTRUCTION", "instruction", CELL_TEXT, 2, 18, 30 },
+	{ "CGROUP", "cgroup", CELL_TEXT, 11, 20, 40 },
+};
+
+static void init_crash(struct table *t)
+{
+	table_init(t, "crash", crash_columns, sizeof(crash_columns) / sizeof(*crash_columns));
+}
+
+/**
+ * print_crash_head - The head of the table of signals
+ * @out:	where to
+ */
+void print_crash_head(const struct output *out)
+{
+	struct table t;
+
+	init_crash(&t);
+	table_head(out, &t);
+}
+
+/**
+ * print_crash - A line of that table
+ * @out:	where to
+ * @event:	the signal
+ * @s:		the sources
+ */
+void print_crash(const struct output *out, const struct event *event, const struct sources *s)
+{
+	bool known = event->vector != NO_VECTOR;
+	struct long_text code = text_code(event, s);
+	char address[32] = "-", ip[32] = "-", clock[16];
+	struct text error = { "-" };
+	time_t when = out->time;
+	struct table t;
+	int i = 0;
+
+	while (i < SIGNALS - 1 && signal_numbers[i] != event->signal)
+		i++;
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime(&when));
+	if (event->vector == ROW_PF)
+		snprintf(address, sizeof(address), "%#llx", event->address);
+	if (event->ip)
+		snprintf(ip, sizeof(ip), "%#llx", event->ip);
+	if (known && event->error)
+		error = text_error(event->vector, event->error - 1);
+	init_crash(&t);
+	table_text(&t, clock);
+	table_text(&t, signal_names[i]);
+	table_number(&t, true, event->si_code);
+	table_text(&t, code_name(event->signal, event->si_code).text);
+	table_text(&t, !s->has_regs ? "-" : event->is_fatal ? "yes" : "no");
+	table_text(&t, known ? row_name(event->vector).text : "-");
+	table_number(&t, true, event->pid);
+	table_number(&t, true, event->tid);
+	table_number(&t, event->own_pid, event->own_pid);
+	table_text(&t, text_plain(event->comm, COMM_SIZE).text);
+	table_text(&t, address);
+	table_text(&t, text_place(&event->place).text);
+	table_text(&t, error.text);
+	table_number(&t, known && event->error, event->error - 1);
+	table_text(&t, ip);
+	table_text(&t, text_place(&event->code).text);
+	table_text(&t, strcmp(code.text, "-") ? code.text : ip);
+	table_text(&t, group_name(event->cgroup));
+	table_line(out, &t);
+}
+
+/**
+ * print_stack - The stack of an event, a line for each frame, if there is one
+ * @out:	where to
+ * @event:	the event
+ * @s:		the sources
+ */
+void print_stack(const struct output *out, const struct event *event, const struct sources *s)
+{
+	static struct frame frame[MOST_STACK];
+	int n = s->config->stacks ? stack_frames(event, s, frame) : 0;
+	json_t *frames;
+
+	if (out->is_json && n) {
+		frames = json_array();
+		for (int i = 0; i < n; i++)
+			json_array_append_new(frames, json_string(frame[i].name));
+		json_line(out, json_pack("{s:i, s:i, s:o}", "pid", event->pid, "tid", event->tid,
+					 "frames", frames), "stack");
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		fprintf(out->file, "         %s\n", frame[i].name);
+}
+
+enum { LOGS = BUCKETS / 4 + 2 };
+
+/* A bucket is a quarter of a power of two */
+static int log_of(int bucket)
+{
+	return bucket < 2 ? 0 : bucket < 4 ? 1 : bucket / 4 + 1;
+}
+
+static void print_histogram(const struct output *out, const char *outcome,
+			    const struct fault_sum *sum)
+{
+	static const char bar[] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
+	unsigned long long n[LOGS] = {}, most = 0, all = 0;
+	int first = LOGS, last = 0, width = out->width ? out->width - 29 : 40;
+	json_t *buckets = json_array();
+
+	width = width < 10 ? 10 : width > (int)sizeof(bar) - 1 ? (int)sizeof(bar) - 1 : width;
+	for (int i = 0; i < BUCKETS; i++)
+		n[log_of(i)] += sum->bucket[i];
+	for (int i = 0; i < LOGS; i++) {
+		if (!n[i])
+			continue;
+		first = first < i ? first : i;
+		last = i;
+		all += n[i];
+		most = n[i] > most ? n[i] : most;
+		json_array_append_new(buckets, json_pack("{s:I, s:I, s:I}", "from_ns",
+							 (json_int_t)(i ? 1ULL << i : 0), "to_ns",
+							 (json_int_t)(2ULL << i), "count",
+							 (json_int_t)n[i]));
+	}
+	if (out->is_json) {
+		json_line(out, json_pack("{s:s, s:I, s:I, s:O}", "outcome", outcome, "count",
+					 (json_int_t)all, "longest_ns", (json_int_t)sum->max,
+					 "buckets", buckets), "histogram");
+	} else if (all) {
+		fprintf(out->file, "\n%s: %llu page faults, median %s, P99 %s, longest %s\n",
+			outcome, all, text_ns(sum_percentile(sum, 0.5)).text,
+			text_ns(sum_percentile(sum, 0.99)).text, text_ns(sum->max).text);
+		for (int i = first; i <= last; i++)
+			fprintf(out->file, "%7s to %7s %7llu |%-*.*s|\n",
+				text_ns(i ? 1ULL << i : 0).text, text_ns(2ULL << i).text, n[i],
+				width, (int)((n[i] * width + most - 1) / most), bar);
+	}
+	json_decref(buckets);
+}
+
+/**
+ * print_histograms - A histogram of durations for each outcome
+ * @out:	where to
+ * @c:		of counts_read()
+ * @s:		the sources
+ */
+void print_histograms(const struct output *out, const struct counts *c, const struct sources *s)
+{
+	for (unsigned int outcome = 0; outcome < OUTCOME_BEGUN; outcome++) {
+		struct fault_sum sum = {};
+
+		for (size_t i = 0; i < c->faults; i++)
+			if (c->fault[i].key.outcome == outcome)
+				sum_add(&sum, &c->fault[i].sum);
+		if (sum.max)
+			print_histogram(out, outcome_name(s, outcome), &sum);
+	}
 }
 
 /**
@@ -165,70 +417,43 @@ unsigned long long lost_of(const struct counts *c)
  * @c:		of counts_read()
  * @is_verbose:	-v
  */
-void print_lost(FILE *out, const struct counts *c, bool is_verbose)
+void print_lost(const struct output *out, const struct counts *c, bool is_verbose)
 {
 	static const char * const names[LOSTS] = {
 		"faults", "times of traps", "events", "tasks", "skipped programs",
 	};
+	static const char * const keys[LOSTS] = {
+		"faults", "times", "events", "tasks", "skipped_programs",
+	};
 	static const char * const failures[FAILURES] = {
 		"mappings", "paths of files", "names", "memory of the kernel", "instructions",
+		"stacks",
 	};
 	unsigned long long n = lost_of(c), skipped = skipped_of(c);
+	json_t *json;
 
-	fprintf(out, "%llu ", n);
+	if (out->is_json) {
+		json = json_pack("{s:I, s:I}", "least", (json_int_t)n, "most",
+				 (json_int_t)(n + skipped));
+		for (int i = 0; i < LOSTS; i++)
+			json_object_set_new(json, keys[i], json_integer(c->lost[i]));
+		json_line(out, json, "lost");
+		return;
+	}
+	fprintf(out->file, "%llu ", n);
 	if (skipped)
-		fprintf(out, "to %llu ", n + skipped);
-	fputs("lost", out);
+		fprintf(out->file, "to %llu ", n + skipped);
+	fputs("lost", out->file);
 	for (int i = 0; i < LOSTS; i++)
 		if (c->lost[i])
-			fprintf(out, ", %s %llu", names[i], c->lost[i]);
+			fprintf(out->file, ", %s %llu", names[i], c->lost[i]);
 	if (skipped)
-		fputs(" in the whole system", out);
+		fputs(" in the whole system", out->file);
 	if (!c->knows_skips)
-		fputs(", skipped kprobes not known (before Linux 6.7)", out);
-	fprintf(out, "%s\n", n + skipped ? ": the counts are at least so high" : "");
+		fputs(", skipped kprobes not known (before Linux 6.7)", out->file);
+	fputc('\n', out->file);
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])
-			fprintf(out, "not found by BPF: %s %llu\n", failures[i], c->failed[i]);
-}
-
-/**
- * is_redrawn - Whether an interval takes the place of the last one, in a terminal
- */
-bool is_redrawn(void)
-{
-	const char *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb");
-}
-
-/**
- * screen_show - Print a text; in a terminal, in place of the last one
- * @text:	the text
- *
- * A terminal shows as much of it as there is room for.
- *
- * Return: 0, or 1 with a message
- */
-int screen_show(const char *text)
-{
-	const char *line = text;
-	struct winsize size;
-	int row = 1, n;
-
-	if (!is_redrawn()) {
-		fputs(text, stdout);
-		goto out;
-	}
-	/* A serial line has no size */
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
-		size = (struct winsize){ .ws_row = 25, .ws_col = 80 };
-	fputs("\033[H", stdout);
-	for (; *line && row < size.ws_row; line += n + !!line[n], row++) {
-		n = strcspn(line, "\n");
-		printf("%.*s\033[K\n", n < size.ws_col ? n : size.ws_col, line);
-	}
-	fputs("\033[J", stdout);
-out:
-	return flush_stdout();
+			fprintf(out->file, "not found by BPF: %s %llu\n", failures[i],
+				c->failed[i]);
 }

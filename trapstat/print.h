@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "counts.h"
+#include "table.h"
 #include "text.h"
 
 struct long_text { char text[256]; };
@@ -11,16 +12,20 @@ struct long_text { char text[256]; };
 const char *outcome_name(const struct sources *s, unsigned int outcome);
 bool knows_time(const struct sources *s, int row);
 struct long_text text_code(const struct event *event, const struct sources *s);
-void print_plain(FILE *out, int width, const char *name, size_t size);
+void print_plain(FILE *out, const char *name, size_t size);
 
-void print_signals(FILE *out, const struct counts *c, const struct sources *s);
-void print_slow_head(FILE *out);
-void print_slow(FILE *out, const struct event *event, const struct sources *s);
-void print_slowest(FILE *out, const struct counts *c, const struct sources *s, int most);
+void print_begin(const struct output *out, const struct sources *s);
+void print_signals(const struct output *out, const struct counts *c, const struct sources *s);
+void print_crash_head(const struct output *out);
+void print_crash(const struct output *out, const struct event *event, const struct sources *s);
+void print_stack(const struct output *out, const struct event *event, const struct sources *s);
+void print_slow_head(const struct output *out);
+void print_slow(const struct output *out, const struct event *event, const struct sources *s);
+void print_slowest(const struct output *out, const struct counts *c, const struct sources *s,
+		   int most);
+void print_histograms(const struct output *out, const struct counts *c, const struct sources *s);
 unsigned long long lost_of(const struct counts *c);
 unsigned long long skipped_of(const struct counts *c);
-void print_lost(FILE *out, const struct counts *c, bool is_verbose);
-bool is_redrawn(void);
-int screen_show(const char *text);
+void print_lost(const struct output *out, const struct counts *c, bool is_verbose);
 
 #endif

@@ -42,13 +42,41 @@ struct recorder {
  */
 const struct sink *sink_of(const char *path)
 {
-	const struct sink * const sinks[] = { &json_sink, &csv_sink, &page_sink };
-	const char *suffix = strrchr(path, '.');
+	const struct sink * const sinks[] = { &json_sink, &csv_sink, &page_sink, &folded_sink };
+	const char *suffix = strcmp(path, "-") ? strrchr(path, '.') : ".json";
 
-	for (int i = 0; i < 3 && suffix; i++)
+	for (int i = 0; i < 4 && suffix; i++)
 		if (!strcmp(suffix, sinks[i]->suffix))
 			return sinks[i];
 	return NULL;
+}
+
+/* As flame graph tools read it: a frame without a function has the name of its file alone */
+static const char *fold_stack(const struct event *event, const struct sources *s)
+{
+	static char text[MOST_STACK * sizeof(struct frame) + 64];
+	static struct frame frame[MOST_STACK];
+	int frames = stack_frames(event, s, frame);
+	const char *last = "";
+	char *at = text;
+
+	at += sprintf(at, "%s", text_plain(event->comm, COMM_SIZE).text);
+	while (frames--) {
+		char *name = frame[frames].name, *offset = strstr(name, "+0x");
+
+		if (offset)
+			*offset = '\0';
+		if (!strncmp(name, "0x", 2))
+			copy(name, sizeof(frame->name), "[unknown]");
+		if (!strcmp(name, last))
+			continue;
+		last = name;
+		*at++ = ';';
+		for (const char *c = name; *c; c++)
+			*at++ = *c == ';' ? ':' : *c;
+	}
+	*at = '\0';
+	return text;
 }
 
 /* An event as text */
@@ -58,6 +86,7 @@ static void shown_of(struct shown *shown, const struct event *event, const struc
 
 	memset(shown, 0, sizeof(*shown));
 	shown->event = *event;
+	shown->stack = s->config->stacks ? fold_stack(event, s) : "";
 	for (i = 0; i < SIGNALS && event->row == ROW_SIGNAL; i++)
 		if (signal_numbers[i] == event->signal)
 			copy(shown->trap, sizeof(shown->trap), signal_names[i]);
@@ -86,7 +115,7 @@ static bool flush(struct recorder *r)
 		r->error = errno;
 		return false;
 	}
-	now.at = ftell(r->out);
+	now.at = r->out == stdout ? 0 : ftell(r->out);
 	now.events = r->events;
 	if (!r->events) {
 		r->safe = now;
@@ -99,7 +128,7 @@ static bool flush(struct recorder *r)
 }
 
 /* Events may come faster than they are written: no poll would end then */
-static bool is_over(const struct recorder *r)
+static bool is_finished(const struct recorder *r)
 {
 	const struct options *o = r->o;
 
@@ -152,14 +181,15 @@ static int on_event(void *context, void *data, size_t size)
 	struct recorder *r = context;
 
 	if (size < sizeof(struct event) || r->error)
-		return is_over(r) ? -1 : 0;
+		return is_finished(r) ? -1 : 0;
 	if (!has_room(r))
 		drain(r, r->queued);
 	if (has_room(r)) {
 		r->queue[r->queued] = *(struct event *)data;
-		locate_event(&r->queue[r->queued++]);
+		locate_event(&r->queue[r->queued]);
+		stack_note(&r->queue[r->queued++], r->s);
 	}
-	return is_over(r) ? -1 : 0;
+	return is_finished(r) ? -1 : 0;
 }
 
 static void fill_end(struct record_end *end, const struct recorder *r, const struct counts *c,
@@ -187,6 +217,8 @@ static void cut_off(struct recorder *r, const char *path)
 {
 	fprintf(stderr, "trapstat: %s: %s: it ends after %llu of %llu events\n", path,
 		strerror(r->error), r->safe.events, r->events);
+	if (r->out == stdout)
+		return;
 	if (ftruncate(fileno(r->out), r->safe.at))
 		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
 	clearerr(r->out);
@@ -210,7 +242,7 @@ static void note_begin(struct record_begin *begin)
  *
  * Return: the exit status, that of the command if there is one
  */
-int view_record(struct sources *s, const struct options *o)
+int view_record(struct sources *s, struct options *o)
 {
 	struct counts c = {};
 	struct recorder r = { .s = s, .o = o, .c = &c, .sink = sink_of(o->file) };
@@ -220,7 +252,7 @@ int view_record(struct sources *s, const struct options *o)
 	int status = 0, failed;
 	struct rusage usage = {};
 
-	r.out = fopen(o->file, "w+e");
+	r.out = strcmp(o->file, "-") ? fopen(o->file, "w+e") : stdout;
 	if (!r.out || !ring || counts_init(&c, s)) {
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;
@@ -228,9 +260,9 @@ int view_record(struct sources *s, const struct options *o)
 	note_begin(&r.begin);
 	r.sink->begin(r.out);
 	failed = !flush(&r);
-	if (!failed && o->command && command_start(s, o->command))
+	if (!failed && o->command && command_start(s, o))
 		return 1;
-	while (!failed && !is_over(&r) && !has_gone(o)) {
+	while (!failed && !is_finished(&r) && !is_over(o)) {
 		if (!ring_buffer__poll(ring, r.queued ? 0 : 50))
 			drain(&r, AT_ONCE);
 		perf_reopen(s);
@@ -254,7 +286,7 @@ int view_record(struct sources *s, const struct options *o)
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);
-	print_lost(stderr, &c, o->verbose);
+	print_lost(&(struct output){ .file = stderr }, &c, o->verbose);
 	ring_buffer__free(ring);
 	free(r.queue);
 	counts_free(&c);

@@ -34,6 +34,7 @@ static bool read_event(struct shown *shown, json_t *json)
 	copy(shown->memory, sizeof(shown->memory), text_of(args, "memory"));
 	copy(shown->place, sizeof(shown->place), text_of(args, "place"));
 	copy(shown->code, sizeof(shown->code), text_of(args, "instruction"));
+	shown->stack = text_of(args, "stack");
 	copy(e->comm, COMM_SIZE, text_of(args, "comm"));
 	e->pid = json_integer_value(json_object_get(json, "pid"));
 	e->tid = json_integer_value(json_object_get(json, "tid"));

@@ -55,7 +55,7 @@ row_of_trap(unsigned int vector, unsigned int mode, unsigned long long error_cod
 	return vector;
 }
 
-enum { LAST_VECTOR = 32, NO_VECTOR = 255 };
+enum { LAST_VECTOR = 32 };
 
 /**
  * vector_of_signal - The trap of user mode that a signal is of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What "trapstat record" writes events to: a file of one of three formats */
+/* What "trapstat record" writes events to: a file of one of four formats */
 #ifndef SINKS_H
 #define SINKS_H
 
@@ -16,6 +16,7 @@ struct shown {
 	struct event event;
 	unsigned long long begin;	/* of the record: 0 in it, by CLOCK_MONOTONIC */
 	char trap[16], outcome[16], memory[64], place[64], code[256];
+	const char *stack;		/* of -S, "outermost;...;innermost", or "" */
 };
 
 /* What is known at the end of a record */
@@ -45,7 +46,7 @@ struct sink {
 };
 
 extern const char page_html[];
-extern const struct sink json_sink, csv_sink, page_sink;
+extern const struct sink json_sink, csv_sink, page_sink, folded_sink;
 
 const struct sink *sink_of(const char *path);
 int view_report(const char *from, const char *to);

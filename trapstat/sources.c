@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -80,15 +81,18 @@ static bool find_fields(struct config *config)
 		{ "pagefault/pagefault_noregs", "address", 1, FIELD_ADDRESS },
 		{ "pagefault/pagefault_noregs", "outcome", 1, FIELD_OUTCOME },
 		{ "pagefault/pagefault_noregs", "flags", 1, FIELD_FLAGS },
+		{ "pagefault/pagefault_exit", "error_code", 0, FIELD_ERROR },
 		{ "pagefault/pagefault_exit", "kind", 0, FIELD_KIND },
+		{ "pagefault/pagefault_exit", "order", 0, FIELD_ORDER },
+		{ "pagefault/pagefault_noregs", "order", 1, FIELD_ORDER },
 		{ "pagefault/pagefault_noregs", "kind", 1, FIELD_KIND },
 	};
 	int offset;
 
 	for (unsigned int i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
 		offset = offset_of(fields[i].event, fields[i].name);
-		/* Older events have the kind in the flags */
-		if (offset < 0 && fields[i].at != FIELD_KIND)
+		/* Older events have the kind in the flags, and no order */
+		if (offset < 0 && fields[i].at != FIELD_KIND && fields[i].at != FIELD_ORDER)
 			return false;
 		config->at[fields[i].of][fields[i].at] = offset;
 	}
@@ -119,6 +123,8 @@ static bool is_possible(enum ends ends, const struct btf *btf, struct config *co
 	/* The events do not have the file of a fault */
 	if (ends <= ENDS_BY_RECORD && config->by == BY_FILE)
 		return false;
+	if (config->crashes)
+		return ends == ENDS_UNKNOWN;
 	switch (ends) {
 	case ENDS_BY_EVENT:
 		return tracing && in_btf(btf, "btf_trace_pagefault_exit", 0);
@@ -148,6 +154,12 @@ static bool attach_all(struct sources *s, const struct config *config)
 	typeof(s->bpf->progs) *p = &s->bpf->progs;
 	bool freed;
 
+	if (config->crashes) {
+		s->signals = attach(s, p->signal_generate);
+		s->follow = config->follow && attach(s, p->process_free) &&
+			    attach(s, p->wakeup_new);
+		return s->signals;
+	}
 	switch (s->ends) {
 	case ENDS_BY_EVENT:
 		if (!attach(s, p->pagefault_exit) || !attach(s, p->pagefault_noregs))
@@ -235,11 +247,11 @@ static int map_counts(struct sources *s)
 }
 
 /* Load and attach the programs, with this source for the ends of faults */
-static int try_ends(struct sources *s, struct config *config, unsigned int keys)
+static int try_ends(struct sources *s, struct config *config, const unsigned int *pid)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options);
 	struct bpf_program *program;
-	unsigned int zero = 0;
+	unsigned int zero = 0, keys = config->by ? 16384 : 1024;
 	bool wanted;
 	int error;
 
@@ -258,6 +270,7 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	config->has_regs = s->btf &&
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_FUNC_task_pt_regs,
 					NULL) == 1;
+	s->has_regs = config->has_regs;
 	s->bpf->rodata->config = *config;
 	bpf_object__for_each_program(program, s->bpf->obj) {
 		typeof(s->bpf->progs) *p = &s->bpf->progs;
@@ -285,6 +298,10 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	bpf_map__set_autocreate(s->bpf->maps.cgroups, config->cgroup > 0);
 	if (!config->ends_by_mm)
 		bpf_map__set_max_entries(s->bpf->maps.calls, 1);
+	if (!config->stacks)
+		bpf_map__set_max_entries(s->bpf->maps.stacks, 1);
+	if (!config->record || s->ends <= ENDS_BY_RECORD)
+		bpf_map__set_max_entries(s->bpf->maps.errors, 1);
 	if (!config->ends_by_perf)
 		bpf_map__set_max_entries(s->bpf->maps.perf_tasks, 1);
 	bpf_map__set_max_entries(s->bpf->maps.faults_0, keys);
@@ -297,6 +314,8 @@ static int try_ends(struct sources *s, struct config *config, unsigned int keys)
 	if (!error && config->cgroup &&
 	    bpf_map_update_elem(bpf_map__fd(s->bpf->maps.cgroups), &zero, &config->cgroup, 0))
 		error = -errno;
+	for (unsigned int i = 0; i < config->pids && !error; i++)
+		error = bpf_map_update_elem(bpf_map__fd(s->bpf->maps.pids), &pid[i], &zero, 0);
 	if (!error && !attach_all(s, config))
 		error = -errno;
 	/* Only now is it known whether something counts the begins */
@@ -324,12 +343,13 @@ static const char *why_not(int error)
  * sources_open - Attach to all sources that this kernel has
  * @s:		what they are
  * @config:	what to count
- * @keys:	how many sums of faults there may be between two readings
+ * @pid:	the processes of -p
  * @is_verbose:	print what libbpf has to complain of
  *
  * Return: 0, or a negative error number, with a message on standard error
  */
-int sources_open(struct sources *s, const struct config *config, unsigned int keys, bool is_verbose)
+int sources_open(struct sources *s, const struct config *config, const unsigned int *pid,
+		 bool is_verbose)
 {
 	struct config c;
 	struct btf *btf;
@@ -349,7 +369,7 @@ int sources_open(struct sources *s, const struct config *config, unsigned int ke
 		s->ends = ends;
 		s->btf = btf;
 		s->cpus = libbpf_num_possible_cpus();
-		error = try_ends(s, &c, keys);
+		error = try_ends(s, &c, pid);
 		if (!error)
 			break;
 		sources_close(s);
@@ -455,4 +475,27 @@ void sources_print(const struct sources *s)
 		if (rows[i].fact)
 			printf("%-44s %-42s %s\n", rows[i].fact, rows[i].source,
 			       strcmp(rows[i].source, "-") ? "" : rows[i].who);
+}
+
+/**
+ * sources_say - What this kernel lets a user see, in five lines
+ * @out:	where to
+ * @s:		what sources_open() attached to
+ */
+void sources_say(FILE *out, const struct sources *s)
+{
+	struct utsname name = {};
+
+	uname(&name);
+	fprintf(out, "\nLinux %.24s: page faults by %s%s%s\n", name.release,
+		knows_ends(s) ? source_names[s->ends] : "exceptions:page_fault_*",
+		knows_durations(s) ? ", with outcome and duration" :
+		knows_ends(s) ? ", with outcome" : ", their number alone",
+		knows_copies(s) ? ", copies, swap-ins" : knows_kinds(s) ? ", kind of memory" : "");
+	fprintf(out, "other traps: %s\n", s->traps ? "all, with their time" : s->traps_by_signal ?
+		"those that send a signal; all, on a kernel with the events trap" :
+		"not on this kernel without the events trap");
+	fputs("which processes fault, and how long:   trapstat faults     (key p)\n"
+	      "what a command does, or who crashes:   trapstat -- COMMAND, trapstat crashes\n"
+	      "more:                                  trapstat --help, man trapstat\n", out);
 }

@@ -3,6 +3,7 @@
 #define SOURCES_H
 
 #include <stdbool.h>
+#include <stdio.h>
 #include "trapstat.h"
 
 /* Where the ends of page faults come from, the best first */
@@ -25,7 +26,7 @@ struct sources {
 	struct trapstat_bpf *bpf;
 	const struct config *config;
 	enum ends ends;
-	bool btf, find_vma;
+	bool btf, find_vma, has_regs;
 	bool traps, times, begins, signals, nmi, mce, follow;
 	bool traps_by_signal;		/* no more of them than have a signal */
 	struct bpf_link *link[24];
@@ -36,10 +37,12 @@ struct sources {
 	struct slowest *slowest;	/* [cpus][2] */
 };
 
-int sources_open(struct sources *s, const struct config *config, unsigned int keys, bool verbose);
+int sources_open(struct sources *s, const struct config *config, const unsigned int *pid,
+		 bool verbose);
 void sources_detach(struct sources *s);
 void sources_close(struct sources *s);
 void sources_print(const struct sources *s);
+void sources_say(FILE *out, const struct sources *s);
 
 /* Whether one of --vector, --outcome, -u and -k leaves faults out */
 static inline bool is_filtered(const struct sources *s)
@@ -51,7 +54,7 @@ static inline bool is_filtered(const struct sources *s)
 /* Whether something leaves tasks out, as -p does */
 static inline bool is_of_some_tasks(const struct sources *s)
 {
-	return s->config->pid || s->config->cgroup || s->config->comm[0] || s->config->follow;
+	return s->config->pids || s->config->cgroup || s->config->comm[0] || s->config->follow;
 }
 
 /* Whether the outcome of a fault is known */

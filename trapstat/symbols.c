@@ -4,6 +4,7 @@
  * notes the path of each file that it meets, so the process may be gone by now.
  */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <fcntl.h>
 #include <mntent.h>
 #include <search.h>
@@ -16,10 +17,12 @@
 #include <bpf/libbpf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
+#include <libiberty/demangle.h>
 
 #include "symbols.h"
 #include "text.h"
 #include "trapstat.skel.h"
+#include "util.h"
 
 /* An entry of the cache: a place in a file, or an address in the kernel (no file) */
 struct known {
@@ -274,26 +277,37 @@ void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 	open_binary(binary, path, fd);
 }
 
-static struct binary *find_binary(const struct event *event, const struct sources *s)
+static struct binary *find_binary(struct file_key key, unsigned int pid, const struct sources *s)
 {
 	struct binary *binary;
 	struct file_path file;
 	char path[4096];
 	bool is_new;
 
-	binary = binary_of(event->code.file, &is_new);
-	if (binary && is_new &&
-	    !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &event->code.file, &file))
-		open_binary(binary, path, find_file(path, sizeof(path), &file,
-						    event->code.file.ino, event->pid));
+	binary = binary_of(key, &is_new);
+	if (binary && is_new && !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &key, &file))
+		open_binary(binary, path, find_file(path, sizeof(path), &file, key.ino, pid));
 	return binary;
 }
 
-static bool find_in_file(struct symbol *symbol, const struct event *event, const struct sources *s)
+/* As C++ and Rust have it, without arguments */
+static void name_function(struct symbol *symbol, const char *name)
 {
-	const struct binary *binary = find_binary(event, s);
+	char *plain = cplus_demangle(name, DMGL_AUTO);
+
+	copy(symbol->function, sizeof(symbol->function), plain ?: name);
+	for (char *at = symbol->function; *at; at++)
+		if (!isprint((unsigned char)*at))
+			*at = '?';
+	free(plain);
+}
+
+static bool find_in_file(struct symbol *symbol, const struct place *code, unsigned int pid,
+			 const struct sources *s)
+{
+	const struct binary *binary = find_binary(code->file, pid, s);
+	unsigned long long offset = code->offset;
 	const char *name = NULL, *file;
-	unsigned long long offset = event->code.offset;
 	GElf_Addr bias, address = 0, from;
 	Dwfl_Line *line;
 	GElf_Sym sym;
@@ -316,7 +330,7 @@ static bool find_in_file(struct symbol *symbol, const struct event *event, const
 	name = dwfl_module_addrinfo(binary->module, address, &from, &sym, NULL, NULL, NULL);
 	if (!name)
 		return false;
-	snprintf(symbol->function, sizeof(symbol->function), "%s", text_plain(name, 64).text);
+	name_function(symbol, name);
 	line = dwfl_module_getsrc(binary->module, address);
 	file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	if (file) {
@@ -328,20 +342,23 @@ static bool find_in_file(struct symbol *symbol, const struct event *event, const
 }
 
 /**
- * symbol_of - Find the function of an event's instruction
- * @event:	the event
+ * symbol_of - Find the function of an instruction
+ * @ip:		its address
+ * @code:	its place in a file
+ * @pid:	the process
  * @s:		the sources, which know the paths of files
  *
  * Return: the function, or NULL if it is not known. symbols_free() frees it.
  */
-const struct symbol *symbol_of(const struct event *event, const struct sources *s)
+const struct symbol *symbol_of(unsigned long long ip, const struct place *code, unsigned int pid,
+			       const struct sources *s)
 {
-	bool in_kernel = event->ip >> 63, in_file = event->code.file.ino;
-	struct known want = { .file = event->code.file, .offset = event->code.offset };
+	bool in_kernel = ip >> 63, in_file = code->file.ino;
+	struct known want = { .file = code->file, .offset = code->offset };
 	struct known *known, **at;
 
 	if (in_kernel)
-		want.offset = event->ip;
+		want.offset = ip;
 	else if (!in_file)
 		return NULL;
 	at = tfind(&want, &all_known, by_place);
@@ -356,8 +373,8 @@ const struct symbol *symbol_of(const struct event *event, const struct sources *
 	if (!known)
 		return NULL;
 	*known = want;
-	known->found = in_kernel ? find_in_kernel(&known->symbol, event->ip) :
-				   find_in_file(&known->symbol, event, s);
+	known->found = in_kernel ? find_in_kernel(&known->symbol, ip) :
+				   find_in_file(&known->symbol, code, pid, s);
 	tsearch(known, &all_known, by_place);
 	return known->found ? &known->symbol : NULL;
 }

@@ -45,6 +45,45 @@ struct text row_name(int row)
 }
 
 /**
+ * code_name - The name of a si_code, which has that of the signal in it
+ * @number:	of the signal
+ * @code:	0 for SI_KERNEL and larger ones
+ */
+struct text code_name(int number, int code)
+{
+	static const struct {
+		const char *signal;
+		int number;
+		const char * const code[11];
+	} names[] = {
+		{ "ILL", 4, { NULL, "ILLOPC", "ILLOPN", "ILLADR", "ILLTRP", "PRVOPC", "PRVREG",
+			      "COPROC", "BADSTK", "BADIADDR" } },
+		{ "TRAP", 5, { NULL, "BRKPT", "TRACE", "BRANCH", "HWBKPT", "UNK", "PERF" } },
+		{ "BUS", 7, { NULL, "ADRALN", "ADRERR", "OBJERR", "MCEERR_AR", "MCEERR_AO" } },
+		{ "FPE", 8, { NULL, "INTDIV", "INTOVF", "FLTDIV", "FLTOVF", "FLTUND", "FLTRES",
+			      "FLTINV", "FLTSUB" } },
+		{ "SEGV", 11, { NULL, "MAPERR", "ACCERR", "BNDERR", "PKUERR", "ACCADI", "ADIDERR",
+				"ADIPERR", "MTEAERR", "MTESERR", "CPERR" } },
+	};
+	struct text t = { "-" };
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *name = code > 0 && code < 11 ? names[i].code[code] : NULL;
+
+		if (names[i].number != number)
+			continue;
+		/* The kernel has no more to say of a #GP */
+		if (!name && !code)
+			snprintf(t.text, sizeof(t.text), "SIG%s", names[i].signal);
+		else if (!name)
+			snprintf(t.text, sizeof(t.text), "SIG%s %d", names[i].signal, code);
+		else
+			snprintf(t.text, sizeof(t.text), "%s_%s", names[i].signal, name);
+	}
+	return t;
+}
+
+/**
  * text_ns - A duration, with three digits
  * @ns:	the duration
  */
@@ -85,18 +124,51 @@ struct text text_number(bool known, unsigned long long n)
  */
 struct text text_flags(unsigned int outcome, unsigned int flags)
 {
-	static const char * const names[] = { "anon", "file", "shmem", "hugetlb", "cow", "swapin" };
+	static const char * const names[] = {
+		"anon", "file", "shmem", "hugetlb", "cow", "swapin", NULL, NULL, NULL,
+		"numa", "uffd", "migration",
+	};
 	struct text t = { "" };
 
 	if (!(flags & FLAG_KIND))
 		snprintf(t.text, sizeof(t.text), "%s",
 			 flags & FLAG_KIND_UNKNOWN || outcome > OUTCOME_FAILED ? "-" : "special");
-	for (int i = 0; i < 6; i++) {
-		if (!(flags & 1 << i))
+	for (int i = 0; i < 12; i++) {
+		if (!(flags & 1 << i) || !names[i])
 			continue;
 		if (t.text[0])
 			strcat(t.text, ",");
 		strcat(t.text, names[i]);
+	}
+	return t;
+}
+
+/**
+ * text_error - An error code in words
+ * @vector:	of the trap
+ * @code:	the error code
+ */
+struct text text_error(int vector, unsigned int code)
+{
+	static const char * const bits[] = {
+		[3] = ", reserved bit", [5] = ", protection key", [6] = ", shadow stack",
+		[15] = ", SGX",
+	};
+	static const char * const tables[] = { "GDT", "IDT", "LDT", "IDT" };
+	struct text t = { "-" };
+
+	if (vector == ROW_PF) {
+		snprintf(t.text, sizeof(t.text), "%s, %s, page %s",
+			 code & 16 ? "execute" : code & 2 ? "write" : "read",
+			 code & 4 ? "user" : "kernel", code & 1 ? "present" : "not present");
+		for (int i = 0; i < 16; i++)
+			if (code & 1 << i && bits[i])
+				strcat(t.text, bits[i]);
+	} else if (vector >= 10 && vector <= 13 && code) {
+		snprintf(t.text, sizeof(t.text), "selector %#x of the %s", code & 0xfff8,
+			 tables[code >> 1 & 3]);
+	} else if (vector == 21 || vector == 17) {
+		snprintf(t.text, sizeof(t.text), "%#x", code);
 	}
 	return t;
 }

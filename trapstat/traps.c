@@ -1,18 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 /* trapstat [interval [count]]: the table of traps */
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "print.h"
+#include "screen.h"
 #include "views.h"
 
-static void print_rate(FILE *out, bool known, unsigned long long n, double seconds)
+enum { MOST_CPUS = 1024, FIRST = 3 };	/* FIRST: of the columns of CPUs */
+
+static struct column columns[FIRST + MOST_CPUS + 1];
+static char heads[MOST_CPUS][16], keys[MOST_CPUS][20];
+
+static int by_size(const void *a, const void *b)
 {
-	if (!known)
-		fprintf(out, " %10s", "-");
-	else if (seconds)
-		fprintf(out, " %10.*f", n && n < 10 * seconds ? 1 : 0, n / seconds);
-	else
-		fprintf(out, " %10llu", n);
+	const unsigned long long *left = a, *right = b;
+
+	return (*left < *right) - (*left > *right);
+}
+
+/* If not all CPUs fit, those with the most traps do */
+static void init_cpus(const struct counts *c, int cpus, bool rates)
+{
+	static unsigned long long sum[MOST_CPUS], sorted[MOST_CPUS];
+	int rank;
+
+	for (int i = 0; i < cpus; i++) {
+		sum[i] = 0;
+		for (int row = 0; row < ROWS; row++)
+			sum[i] += counts_trap(c, row, MODE_USER, i).count +
+				  counts_trap(c, row, MODE_KERNEL, i).count;
+	}
+	memcpy(sorted, sum, sizeof(sorted));
+	qsort(sorted, cpus, sizeof(*sorted), by_size);
+	for (int i = 0; i < cpus; i++) {
+		for (rank = 0; sorted[rank] > sum[i]; rank++)
+			;
+		snprintf(heads[i], sizeof(heads[i]), rates ? "CPU%d/s" : "CPU%d", i);
+		snprintf(keys[i], sizeof(keys[i]), rates ? "cpu%d_per_s" : "cpu%d", i);
+		columns[FIRST + i] = (struct column){ heads[i], keys[i], CELL_RATE, 10 + rank };
+	}
+}
+
+/* A machine may have far fewer CPUs than are possible */
+static int init_columns(const struct counts *c, bool rates, bool per_cpu)
+{
+	long cpus = per_cpu ? sysconf(_SC_NPROCESSORS_CONF) : 0;
+
+	if (cpus > c->cpus)
+		cpus = c->cpus;
+	if (cpus > MOST_CPUS)
+		cpus = MOST_CPUS;
+	columns[0] = rates ? (struct column){ "USER/s", "user_per_s", CELL_RATE, 0 } :
+		     (struct column){ "USER", "user", CELL_COUNT, 0 };
+	columns[1] = rates ? (struct column){ "KERNEL/s", "kernel_per_s", CELL_RATE, 3 } :
+		     (struct column){ "KERNEL", "kernel", CELL_COUNT, 3 };
+	columns[2] = (struct column){ "TIME%", "time_percent", CELL_PERCENT, 4 };
+	init_cpus(c, cpus, rates);
+	columns[FIRST + cpus] = (struct column){ "TRAP", "trap", CELL_TEXT };
+	return cpus;
 }
 
 /**
@@ -20,49 +67,49 @@ static void print_rate(FILE *out, bool known, unsigned long long n, double secon
  * @out:	where to
  * @c:		of counts_read()
  * @s:		the sources
+ * @o:		the options
  * @rates:	per second, with the share of the time of all CPUs; else the numbers
- * @per_cpu:	with a column for each CPU
+ *
+ * Return: how many rows it has
  */
-void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
-		 bool per_cpu)
+int print_traps(const struct output *out, const struct counts *c, const struct sources *s,
+		struct options *o, bool rates)
 {
-	double seconds = rates ? c->seconds : 0;
 	double all = c->seconds * (rates ? sysconf(_SC_NPROCESSORS_ONLN) : 1) * 1e7;
 	unsigned int vector = s->config->vector, mode = s->config->mode;
+	int cpus = init_columns(c, rates, o->per_cpu), rows;
 	struct trap_sum user, kernel, cpu;
+	double seconds = rates ? c->seconds : 1;
 	bool known, by_signal, has_user;
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	struct table t;
+	char name[64];
 
-	/* A machine may have far fewer CPUs than are possible */
-	if (!per_cpu || cpus > c->cpus)
-		cpus = per_cpu ? c->cpus : 0;
-	fprintf(out, "%-11s %10s %10s %8s", "TRAP", rates ? "user/s" : "user",
-		rates ? "kernel/s" : "kernel", "TIME");
-	for (int i = 0; i < cpus; i++)
-		fprintf(out, " %*scpu%d", i < 10 ? 6 : i < 100 ? 5 : 4, "", i);
-	fputc('\n', out);
+	table_init(&t, "trap", columns, FIRST + cpus + 1);
 	for (int row = 0; row < ROWS; row++) {
 		user = counts_trap(c, row, MODE_USER, -1);
 		kernel = counts_trap(c, row, MODE_KERNEL, -1);
 		if (!user.count && !kernel.count && (row != ROW_PF || vector != WANT_ANY))
 			continue;
-		fprintf(out, "%-11s", row_name(row).text);
 		known = row != ROW_PF || s->begins || knows_ends(s);
 		has_user = known && row != ROW_NMI && row != ROW_MCE;
-		print_rate(out, has_user && mode != MODE_KERNEL, user.count, seconds);
 		by_signal = s->traps_by_signal && row != ROW_PF && row != ROW_NMI && row != ROW_MCE;
-		print_rate(out, known && !by_signal && mode != MODE_USER, kernel.count, seconds);
-		if (knows_time(s, row))
-			fprintf(out, " %7.2f%%", (user.ns + kernel.ns) / all);
-		else
-			fprintf(out, " %8s", "-");
+		table_number(&t, has_user && mode != MODE_KERNEL, user.count / seconds);
+		table_number(&t, known && !by_signal && mode != MODE_USER, kernel.count / seconds);
+		table_number(&t, knows_time(s, row), (user.ns + kernel.ns) / all);
 		for (int i = 0; i < cpus; i++) {
 			cpu = counts_trap(c, row, MODE_USER, i);
 			cpu.count += counts_trap(c, row, MODE_KERNEL, i).count;
-			print_rate(out, known, cpu.count, seconds);
+			table_number(&t, known, cpu.count / seconds);
 		}
-		fputs(by_signal ? "  with a signal\n" : "\n", out);
+		snprintf(name, sizeof(name), "%s%s", row_name(row).text,
+			 by_signal && !out->is_json ? " (with a signal)" : "");
+		table_text(&t, name);
 	}
+	sort_rows(&t, o, -1);
+	table_print(out, &t);
+	rows = table_rows(&t);
+	table_free(&t);
+	return rows;
 }
 
 /**
@@ -70,26 +117,27 @@ void print_traps(FILE *out, const struct counts *c, const struct sources *s, boo
  * @out:	where to
  * @s:		the sources
  */
-void print_missing(FILE *out, const struct sources *s)
+void print_missing(const struct output *out, const struct sources *s)
 {
-	if (IS_X86 && !s->traps && s->config->vector != ROW_PF && s->config->outcome == WANT_ANY)
-		fprintf(out, "other traps: not known%s, see trapstat --capabilities\n",
+	if (IS_X86 && !s->traps && s->config->vector != ROW_PF && s->config->outcome == WANT_ANY &&
+	    !out->is_json)
+		fprintf(out->file, "other traps: not known%s, see trapstat --capabilities\n",
 			s->traps_by_signal ? " without a signal" : "");
 }
 
-static int print_interval(FILE *out, struct counts *c, const struct sources *s,
-			  const struct options *o)
+static int print_interval(const struct output *out, struct counts *c, const struct sources *s,
+			  struct options *o)
 {
 	static bool is_said;
 
 	print_lost(out, c, o->verbose);
-	print_traps(out, c, s, true, o->per_cpu);
+	print_traps(out, c, s, o, true);
 	print_signals(out, c, s);
-	/* Once, as a terminal that is redrawn has it */
-	if (!is_said || is_redrawn())
+	if (o->is_first && (!is_said || screen_fd() >= 0))
+		sources_say(out->file, s);
+	else if (!is_said || screen_fd() >= 0)
 		print_missing(out, s);
 	is_said = true;
-	fputc('\n', out);
 	return 0;
 }
 
@@ -100,7 +148,9 @@ static int print_interval(FILE *out, struct counts *c, const struct sources *s,
  *
  * Return: the exit status
  */
-int view_traps(struct sources *s, const struct options *o)
+int view_traps(struct sources *s, struct options *o)
 {
+	if (!check_sort(o, columns, init_columns(&(struct counts){}, true, false) + FIRST + 1))
+		return 2;
 	return view_intervals(s, o, print_interval);
 }

@@ -62,7 +62,7 @@ int trap_exit(struct bpf_raw_tracepoint_args *ctx)
 	__u32 vector = ctx->args[1], mode = mode_of((void *)ctx->args[0]);
 	__u64 key = ctx->args[0], now = bpf_ktime_get_ns();
 	struct begin *begin = bpf_map_lookup_elem(&begun, &key);
-	struct fault trap = { .address = ctx->args[2], .mode = mode };
+	struct fault trap = { .error = ctx->args[2] + 1, .mode = mode };
 
 	if (!begin)
 		return 0;
@@ -78,8 +78,10 @@ int trap_exit(struct bpf_raw_tracepoint_args *ctx)
 	trap.end = now;		/* so that what is nested stays within */
 	bpf_map_delete_elem(&begun, &key);
 	count_trap(trap.row, mode, 0, trap.ns);
-	if (config.record && is_wanted_trap(trap.row, mode))
+	if (config.record && is_wanted_trap(trap.row, mode)) {
+		take_stacks(ctx, &trap);
 		send_event(&trap);
+	}
 	return 0;
 }
 
@@ -109,13 +111,27 @@ static __always_inline const struct pt_regs *regs_of_trap(__u64 receiver)
 	return receiver == bpf_get_current_task() && is_of_trap(regs) ? regs : NULL;
 }
 
+/* Nobody handles the signal */
+static __always_inline bool is_fatal(__u32 number)
+{
+	struct sighand_struct *sighand = BPF_CORE_READ(bpf_get_current_task_btf(), sighand);
+	void *handler = NULL;
+
+	read_kernel(&handler, sizeof(handler), (void *)sighand +
+		    bpf_core_field_offset(sighand->action) +
+		    (number - 1) * bpf_core_type_size(struct k_sigaction));
+	return !handler;
+}
+
 /* The beginning of a siginfo: si_signo, si_errno, si_code */
 SEC("raw_tp/signal_generate")
 int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct cpu_counts *here = counts_here();
 	__u32 key, number = ctx->args[0];
-	struct fault event = { .row = ROW_SIGNAL, .mode = MODE_NONE, .signal = number };
+	struct fault event = {
+		.row = ROW_SIGNAL, .mode = MODE_NONE, .signal = number, .vector = NO_VECTOR,
+	};
 	const struct pt_regs *regs = NULL;
 	struct fault trap = {};
 	int info[3] = {};
@@ -143,22 +159,30 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	key = key * SIGNAL_CODES + event.si_code;
 	if (here && key < SIGNALS * SIGNAL_CODES)
 		__sync_fetch_and_add(&here->signal[key], 1);
-	if (config.has_regs && traps_by_signal && find_trap(&trap, regs, number, event.si_code)) {
+	if (config.has_regs && find_trap(&trap, regs, number, event.si_code)) {
 		read_kernel(&trap.ip, sizeof(trap.ip), &PT_REGS_IP(regs));
 		trap.mode = MODE_USER;
-		if (trap.row == ROW_PF) {
-			event.address = trap.address;
-			event.ip = trap.ip;
-			event.mode = MODE_USER;
-		} else {
+		event.mode = MODE_USER;
+		event.address = trap.address;
+		event.ip = trap.ip;
+		event.error = trap.error;
+		event.vector = trap.vector;
+		if (traps_by_signal && trap.row != ROW_PF) {
 			count_trap(trap.row, MODE_USER, 1, 0);
-			if (config.record && is_wanted_trap(trap.row, MODE_USER))
+			if (config.record && is_wanted_trap(trap.row, MODE_USER)) {
+				take_stacks(ctx, &trap);
 				send_event(&trap);
+			}
 		}
 	}
-	if (config.record && config.vector == WANT_ANY && config.outcome == WANT_ANY &&
-	    config.mode == WANT_ANY)
+	if (config.has_regs)
+		event.is_fatal = is_fatal(number);
+	if ((config.crashes && (config.vector == WANT_ANY || config.vector == event.vector)) ||
+	    (config.record && config.vector == WANT_ANY && config.outcome == WANT_ANY &&
+	     config.mode == WANT_ANY)) {
+		take_stacks(ctx, &event);
 		send_event(&event);
+	}
 	return 0;
 }
 
@@ -169,15 +193,21 @@ static __always_inline int fault_begun(struct bpf_raw_tracepoint_args *ctx, __u3
 	struct fault f = { .outcome = OUTCOME_BEGUN, .mode = mode, .address = ctx->args[0] };
 	const struct pt_regs *regs = (void *)ctx->args[1];
 
-	if (is_wanted()) {
-		count_trap(ROW_PF, mode, 1, 0);
-		if (config.ends_by_perf)
-			return perf_begins(f.address, regs, mode);
+	if (!is_wanted())
+		return 0;
+	count_trap(ROW_PF, mode, 1, 0);
+	if (config.ends_by_perf)
+		perf_begins(f.address, regs, mode);
+	else
 		count_begin(&f);
-		if (config.record && !config.ends_by_mm) {
-			read_kernel(&f.ip, sizeof(f.ip), &PT_REGS_IP(regs));
-			send_event(&f);
-		}
+	if (!config.record)
+		return 0;
+	note_error(f.address, mode, ctx->args[2]);
+	if (!config.ends_by_perf && !config.ends_by_mm) {
+		f.error = ctx->args[2] + 1;
+		read_kernel(&f.ip, sizeof(f.ip), &PT_REGS_IP(regs));
+		take_stacks(ctx, &f);
+		send_event(&f);
 	}
 	return 0;
 }
@@ -197,7 +227,7 @@ int page_fault_kernel(struct bpf_raw_tracepoint_args *ctx)
 /* Page faults, by pagefault:pagefault_* */
 
 /* The kernel's numbers become ours */
-static __always_inline int fault_ended(struct fault *f, __u32 kind)
+static __always_inline int fault_ended(void *ctx, struct fault *f, __u32 kind)
 {
 	__u32 flags = config.kinds[kind & (KIND_NUMBERS - 1)];
 
@@ -207,8 +237,14 @@ static __always_inline int fault_ended(struct fault *f, __u32 kind)
 	f->flags = flags;
 	f->outcome = config.outcomes[f->outcome & (OUTCOME_NUMBERS - 1)];
 	count_trap(ROW_PF, f->mode, 1, f->ns);
-	count_fault(f);
+	count_fault(ctx, f);
 	return 0;
+}
+
+/* Older events have no order */
+static __always_inline __u32 order_in(const struct pagefault *pf)
+{
+	return bpf_core_field_exists(pf->order) ? pf->order + 1 : 0;
 }
 
 static __always_inline __u32 kind_in(const struct pagefault *pf)
@@ -229,7 +265,9 @@ int BPF_PROG(pagefault_exit, const struct pagefault *pf)
 	f.outcome = pf->outcome;
 	f.flags = pf->flags;
 	f.mode = pf->user_mode ? MODE_USER : MODE_KERNEL;
-	return fault_ended(&f, kind_in(pf));
+	f.order = order_in(pf);
+	f.error = pf->error_code + 1;
+	return fault_ended(ctx, &f, kind_in(pf));
 }
 
 SEC("tp_btf/pagefault_noregs")
@@ -243,7 +281,8 @@ int BPF_PROG(pagefault_noregs, const struct pagefault *pf)
 	f.ns = pf->duration;
 	f.outcome = pf->outcome;
 	f.flags = pf->flags;
-	return fault_ended(&f, kind_in(pf));
+	f.order = order_in(pf);
+	return fault_ended(ctx, &f, kind_in(pf));
 }
 
 /* The same of the record of the event, where the kernel has no BTF */
@@ -260,6 +299,10 @@ static __always_inline __u32 read_record(struct fault *f, void *ctx, int event)
 	READ(f->flags, ctx, event, FIELD_FLAGS);
 	if (config.at[event][FIELD_KIND] != NO_FIELD)
 		READ(kind, ctx, event, FIELD_KIND);
+	if (config.at[event][FIELD_ORDER] != NO_FIELD) {
+		READ(f->order, ctx, event, FIELD_ORDER);
+		f->order++;
+	}
 	return kind;
 }
 
@@ -274,7 +317,9 @@ int exit_record(void *ctx)
 	kind = read_record(&f, ctx, 0);
 	READ(f.ip, ctx, 0, FIELD_IP);
 	READ(f.mode, ctx, 0, FIELD_MODE);
-	return fault_ended(&f, kind);
+	READ(f.error, ctx, 0, FIELD_ERROR);
+	f.error++;
+	return fault_ended(ctx, &f, kind);
 }
 
 SEC("tp/pagefault/pagefault_noregs")
@@ -284,7 +329,7 @@ int noregs_record(void *ctx)
 
 	if (!is_wanted())
 		return 0;
-	return fault_ended(&f, read_record(&f, ctx, 1));
+	return fault_ended(ctx, &f, read_record(&f, ctx, 1));
 }
 
 /* Page faults, by handle_mm_fault() */
@@ -300,7 +345,7 @@ static __always_inline void call_file(struct call *call, struct vm_area_struct *
 	call->dev = key.dev;
 }
 
-static __always_inline void call_ended(const struct call *call, __u32 outcome)
+static __always_inline void call_ended(void *ctx, const struct call *call, __u32 outcome)
 {
 	struct fault f = {
 		.address = call->address, .ip = call->ip, .ns = call->ns, .ino = call->ino,
@@ -312,11 +357,19 @@ static __always_inline void call_ended(const struct call *call, __u32 outcome)
 	f.mode = call->no_regs ? MODE_NONE :
 		 call->fault_flags & FAULT_USER ? MODE_USER : MODE_KERNEL;
 	count_trap(ROW_PF, f.mode, traps_by_mm, call->ns);
-	count_fault(&f);
+	count_fault(ctx, &f);
 }
 
-static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, __u32 flags,
-				     bool no_regs, __u64 ip, __u32 kind, __u64 stack)
+static __noinline int count_reached(__u32 mode)
+{
+	struct fault f = { .outcome = OUTCOME_REACHED, .mode = mode };
+
+	count_begin(&f);
+	return 0;
+}
+
+static __always_inline int mm_begins(void *ctx, struct vm_area_struct *vma, __u64 address,
+				     __u32 flags, bool no_regs, __u64 ip, __u32 kind, __u64 stack)
 {
 	__u64 task = bpf_get_current_task();
 	struct call *call;
@@ -344,20 +397,13 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 	} else if (call->retried &&
 		   (call->address != address || no_regs ||
 		    !(flags & FAULT_TRIED || (call->fault_flags & ~flags & FAULT_VMA_LOCK)))) {
-		call_ended(call, OUTCOME_INTERRUPTED);
+		call_ended(ctx, call, OUTCOME_INTERRUPTED);
 		call->retried = 0;
 	}
 	if (!call->retried) {
 		call->ns = 0;
-		if (!no_regs) {
-			/* In a block of its own, as the stack is full */
-			struct fault reached = {
-				.outcome = OUTCOME_REACHED,
-				.mode = flags & FAULT_USER ? MODE_USER : MODE_KERNEL,
-			};
-
-			count_begin(&reached);
-		}
+		if (!no_regs)
+			count_reached(flags & FAULT_USER ? MODE_USER : MODE_KERNEL);
 	}
 	call->address = address;
 	call->stack = stack;
@@ -372,7 +418,7 @@ static __always_inline int mm_begins(struct vm_area_struct *vma, __u64 address, 
 }
 
 /* The begin and the end of a call have the same address, or the same place on the stack */
-static __always_inline int mm_ends(__u64 address, __u64 stack, __u32 ret)
+static __always_inline int mm_ends(void *ctx, __u64 address, __u64 stack, __u32 ret)
 {
 	__u64 now = bpf_ktime_get_ns(), task = bpf_get_current_task();
 	struct call *call = bpf_map_lookup_elem(&calls, &task);
@@ -405,7 +451,7 @@ static __always_inline int mm_ends(__u64 address, __u64 stack, __u32 ret)
 		outcome = OUTCOME_OOM;
 	else
 		outcome = call->fault_flags & FAULT_USER ? OUTCOME_SIGNAL : OUTCOME_ERROR;
-	call_ended(call, outcome);
+	call_ended(ctx, call, outcome);
 	call->retried = 0;
 	return 0;
 }
@@ -421,7 +467,7 @@ int BPF_PROG(mm_enter, struct vm_area_struct *vma, unsigned long address, unsign
 	struct file *file = vma->vm_file;
 	__u64 magic = file ? file->f_mapping->host->i_sb->s_magic : 0;
 
-	return mm_begins(vma, address, flags, !regs, regs ? PT_REGS_IP(regs) : 0,
+	return mm_begins(ctx, vma, address, flags, !regs, regs ? PT_REGS_IP(regs) : 0,
 			 kind_of(vma->vm_ops, file, magic), 0);
 }
 
@@ -429,7 +475,7 @@ SEC("fexit/handle_mm_fault")
 int BPF_PROG(mm_leave, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
 	     struct pt_regs *regs, unsigned int ret)
 {
-	return mm_ends(address, 0, ret);
+	return mm_ends(ctx, address, 0, ret);
 }
 
 SEC("kprobe/handle_mm_fault")
@@ -447,14 +493,14 @@ int BPF_KPROBE(mm_kprobe, struct vm_area_struct *vma, unsigned long address, uns
 	}
 	if (regs)
 		read_kernel(&ip, sizeof(ip), &PT_REGS_IP(regs));
-	return mm_begins(vma, address, flags, !regs, ip, kind, PT_REGS_SP(ctx));
+	return mm_begins(ctx, vma, address, flags, !regs, ip, kind, PT_REGS_SP(ctx));
 }
 
 SEC("kretprobe/handle_mm_fault")
 int BPF_KRETPROBE(mm_kretprobe, unsigned int ret)
 {
 	/* The return address is off the stack */
-	return mm_ends(0, PT_REGS_SP(ctx) - RETURN_SIZE, ret);
+	return mm_ends(ctx, 0, PT_REGS_SP(ctx) - RETURN_SIZE, ret);
 }
 
 /*
@@ -498,7 +544,7 @@ int process_exit(struct bpf_raw_tracepoint_args *ctx)
 	}
 	call = bpf_map_lookup_elem(&calls, &task);
 	if (call && call->retried && !call->start) {
-		call_ended(call, OUTCOME_INTERRUPTED);
+		call_ended(ctx, call, OUTCOME_INTERRUPTED);
 		call->retried = 0;
 	}
 	return 0;

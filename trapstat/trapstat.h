@@ -26,6 +26,8 @@
 #define IS_X86	0
 #endif
 
+#define NO_VECTOR	255
+
 /* Rows of the table of traps: the vectors, and events that are no vectors */
 enum row {
 	ROW_PF		= 14,
@@ -62,6 +64,7 @@ enum flags {
 	FLAG_RETRIED = 0xc0,
 	FLAG_KIND = 15,
 	FLAG_KIND_UNKNOWN = 0x100,
+	FLAG_NUMA_HINT = 0x200, FLAG_USERFAULTFD = 0x400, FLAG_MIGRATION = 0x800,
 };
 
 enum by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CGROUP, BY_FILE };
@@ -87,11 +90,13 @@ enum failure {
 	FAILED_NAME,		/* a name could not be read */
 	FAILED_READ,		/* other memory of the kernel, which counts as 0 */
 	FAILED_CODE,		/* the instruction of a #GP: it has no row of its own */
+	FAILED_STACK,		/* -S: no room for one more */
 	FAILURES,
 };
 
 /* A power of two has four buckets; the last ends at 2^37 ns, 137 s */
 enum { BUCKETS = 4 * 36, SLOWEST = 10, NAME_SIZE = 40, COMM_SIZE = 16, PATH_PARTS = 12 };
+enum { MOST_FRAMES = 127 };		/* as kernel.perf_event_max_stack has it */
 
 struct trap_sum {
 	unsigned long long count, ns;
@@ -102,6 +107,7 @@ struct cpu_counts {
 	struct trap_sum trap[ROWS][2];
 	unsigned long long signal[SIGNALS * SIGNAL_CODES], lost[LOST_CALLS], failed[FAILURES];
 	unsigned long long perf_ends;	/* calls of the programs of perf.bpf.h */
+	unsigned long long walker;	/* the task whose stack is walked there, or 0 */
 	/* Steps of this CPU on its way off and on; so many and one when perf.c opened its events */
 	unsigned int perf_plugged, perf_opened;
 };
@@ -140,12 +146,16 @@ struct place {
 /* A page fault, a trap or a signal of one */
 struct event {
 	unsigned long long end, ns;	/* end: of CLOCK_MONOTONIC; ns: 0 if not known */
-	unsigned long long address, ip;	/* address: of a trap, its error code */
+	unsigned long long address, ip, cgroup;
 	struct place place, code;	/* of address, and of ip */
-	unsigned int pid, tid;
+	unsigned int pid, tid, own_pid;	/* own_pid: in its own PID namespace; 0: not known */
+	unsigned int error;		/* the error code, and one; 0: not known */
+	int stack[2];			/* of -S: its number of kernel and user, and one; 0: none */
 	unsigned short flags;
 	unsigned char row, outcome, mode;
-	unsigned char signal, si_code;
+	unsigned char order;		/* of its folio, and one; 0: not known */
+	unsigned char signal, si_code;	/* of ROW_SIGNAL, as the next two */
+	unsigned char vector, is_fatal;	/* vector: NO_VECTOR if not known */
 	char comm[COMM_SIZE];
 };
 
@@ -158,10 +168,12 @@ struct slowest {
 /* Of a field of a record, from the "format" of its event */
 enum {
 	FIELD_DURATION, FIELD_ADDRESS, FIELD_IP, FIELD_OUTCOME, FIELD_FLAGS, FIELD_KIND, FIELD_MODE,
+	FIELD_ERROR, FIELD_ORDER,
 	FIELDS,
 };
 
 #define WANT_ANY	255
+#define MOST_PIDS	64	/* of -p */
 #define NO_FIELD	(-1U)
 
 /* How many numbers of the kernel's enums are known */
@@ -170,7 +182,7 @@ enum { OUTCOME_NUMBERS = 16, KIND_NUMBERS = 8, FLAG_BITS = 8 };
 struct config {
 	enum by by;
 	unsigned int best;		/* enum ends: do not look for a better source */
-	unsigned int pid;		/* 0: all */
+	unsigned int pids;		/* of the map "pids"; 0: all */
 	int cgroup;			/* open: tasks in it and below alone; 0: all */
 	unsigned int vector, outcome, mode;	/* or ANY */
 	unsigned long long slower;	/* ns, 0: none is sent */
@@ -181,6 +193,8 @@ struct config {
 	unsigned short kinds[KIND_NUMBERS], flags[FLAG_BITS];
 	unsigned char traps, faults;	/* what to sum up; both for "record" */
 	unsigned char record;		/* send each event */
+	unsigned char crashes;		/* send each signal of a trap, and nothing else */
+	unsigned char stacks;		/* with each event that is sent or slow */
 	unsigned char capabilities;	/* print what the sources have */
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned long long ns_dev, ns_ino;	/* of our PID namespace; 0: the first one */

@@ -22,6 +22,17 @@ unsigned long long now_ns(void)
 }
 
 /**
+ * now_real - The time of day, in seconds since 1970
+ */
+double now_real(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+/**
  * lower - Copy a name in small letters
  * @to:		where to, with room for it
  * @from:	the name

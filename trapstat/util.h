@@ -8,6 +8,7 @@
 extern __volatile__ sig_atomic_t ended;		/* by a signal */
 
 unsigned long long now_ns(void);
+double now_real(void);
 void lower(char *to, const char *from);
 void copy(char *to, size_t size, const char *from);
 int close_file(FILE *out, const char *path);

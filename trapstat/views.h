@@ -5,39 +5,53 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include "counts.h"
+#include "table.h"
+#include "util.h"
 
 struct options {
 	double interval;
 	long count;			/* of intervals, 0: until a signal comes */
-	bool per_cpu, verbose;
-	int rows;			/* of faults, 0: all */
-	int pidfd;			/* of the process of -p, or -1 */
+	double duration;		/* seconds, 0: no limit */
+	unsigned long long until;	/* ns: the end of that, or 0 */
+	bool per_cpu, verbose, is_json, is_batch, has_stamps, is_histogram;
+	bool debuginfod;		/* may be asked, which takes longer than a fault */
+	bool is_first;			/* there was no argument: say what is known here */
+	int rows;			/* of faults, 0: all; -1: as many as fit */
+	const char *sort;		/* name of a column, or NULL */
+	bool sort_next;			/* by the column behind that */
+	unsigned int pid[MOST_PIDS];	/* of -p; config.pids of them */
+	int key;			/* that was pressed and asks for another view, or 0 */
 	const char *file;		/* to write to, or NULL */
 	const char *listen;		/* address and port, or NULL */
 	struct config config;
 	char **command;
 };
 
-int view_intervals(struct sources *s, const struct options *o,
-		   int (*print)(FILE *out, struct counts *c, const struct sources *s,
-				const struct options *o));
-int view_traps(struct sources *s, const struct options *o);
+int view_intervals(struct sources *s, struct options *o,
+		   int (*print)(const struct output *out, struct counts *c, const struct sources *s,
+				struct options *o));
+int view_traps(struct sources *s, struct options *o);
 const char *group_root(void);
-int view_faults(struct sources *s, const struct options *o);
-int view_slow(struct sources *s, const struct options *o);
-int view_command(struct sources *s, const struct options *o);
-int view_record(struct sources *s, const struct options *o);
-int view_export(struct sources *s, const struct options *o);
+int view_faults(struct sources *s, struct options *o);
+const char *group_name(unsigned long long id);
+int view_stream(struct sources *s, struct options *o);
+int view_command(struct sources *s, struct options *o);
+int view_record(struct sources *s, struct options *o);
+int view_export(struct sources *s, struct options *o);
 
 void dispositions_note(void);
-int command_start(struct sources *s, char **words);
+int command_start(struct sources *s, const struct options *o);
 bool command_has_ended(int *status, struct rusage *usage);
 void command_wait(int *status, struct rusage *usage);
 
-void print_traps(FILE *out, const struct counts *c, const struct sources *s, bool rates,
-		 bool per_cpu);
-void print_missing(FILE *out, const struct sources *s);
+int print_traps(const struct output *out, const struct counts *c, const struct sources *s,
+		struct options *o, bool rates);
+void print_missing(const struct output *out, const struct sources *s);
+bool check_sort(const struct options *o, const struct column *columns, int n);
+void sort_rows(struct table *t, struct options *o, int usual);
 int read_interval(struct counts *c, struct sources *s, const struct options *o);
+bool watch_pid(unsigned int pid);
+bool is_over(const struct options *o);
 bool has_gone(const struct options *o);
 bool next_interval(const struct options *o, long *n);
 

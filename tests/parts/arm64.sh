@@ -10,7 +10,7 @@
 need clang-19 ld.lld-19 bpftool mmdebstrap qemu-system-aarch64 cpio bc
 sysroot=$logs/sysroot
 files=$logs/files
-libraries=libc6-dev,libgcc-12-dev,linux-libc-dev,libbpf-dev,libdw-dev,libelf-dev,libjansson-dev
+libraries=libc6-dev,libgcc-12-dev,linux-libc-dev,libbpf-dev,libdw-dev,libelf-dev,libiberty-dev,libjansson-dev
 libraries=$libraries,libmicrohttpd-dev,zlib1g-dev,liblzma-dev,libbz2-dev,busybox-static
 cross='clang-19 --target=aarch64-linux-gnu'
 
@@ -75,9 +75,9 @@ of() {
 	[ -s "$file" ]
 }
 says() { grep -qF -- "$1" "$file" || { echo "not there: $1"; return 1; }; }
-lines() {	# LEAST MOST PATTERN: the sum of their fourth words
+lines() {	# LEAST MOST PATTERN: the sum of their first words
 	local n
-	n=$(awk -v of="$3" '$0 ~ of { n += $4 } END { print n + 0 }' "$file")
+	n=$(awk -v of="$3" '$0 ~ of { n += $1 } END { print n + 0 }' "$file")
 	echo "$3: $n, $1 to $2"
 	[ "$n" -ge "$1" ] && [ "$n" -le "$2" ]
 }
@@ -93,10 +93,10 @@ capable() {	# SOURCE KIB
 }
 counts() {	# SOURCE
 	of "all-$1" && says 'status 0' && grep -qE '^0( to [0-9]+)? lost' "$file" &&
-	says 'SIGILL (si_code 1) 90, SIGSEGV (si_code 1) 70' &&
+	says 'ILL_ILLOPC 90, SEGV_MAPERR 70' &&
 	grep -qE '^counted: (.*); getrusage: \1$' "$file" &&
-	lines 4600 4900 '^M[A-Z]+ +user +(anon|-)' && lines 700 720 '^M[A-Z]+ +kernel +anon' &&
-	lines 500 560 '^M[A-Z]+ +user +shmem' && lines 900 910 '^M[A-Z]+ +noregs'
+	lines 4600 4900 ' M[A-Z]+ +user +(anon|-)' && lines 700 720 ' M[A-Z]+ +kernel +anon' &&
+	lines 500 560 ' M[A-Z]+ +user +shmem' && lines 900 910 ' M[A-Z]+ +noregs'
 }
 # A fault that is held takes 20 ms; by perf, nobody knows
 takes() {	# SOURCE
@@ -116,18 +116,18 @@ records() {	# KIB
 	grep -qx '7 SIGSEGV - user - - read_nothing' "$job.events" &&
 	grep -qE '^[45][0-9] #PF MINOR kernel anon \[anon\] [a-z_]+$' "$job.events" &&
 	[ "$(grep -c ',0x8,0x[0-9a-f]*,user,"SIGSEGV"' "$file")" = 7 ] &&
-	tagged=$(code_of step_tagged) && strides "$size" "$tagged" 6 300 &&
-	strides "$size" "$(code_of step_file)" 13 40 &&
+	tagged=$(code_of step_tagged) && strides "$size" "$tagged" 8 300 &&
+	strides "$size" "$(code_of step_file)" 15 40 &&
 	grep -q "\"trapstat-file+$(printf '%#x' "$size")\"" "$file" &&
-	of csv-perf >/dev/null && strides "$size" "$tagged" 6 300
+	of csv-perf >/dev/null && strides "$size" "$tagged" 8 300
 }
 # The instruction in a function that faults
-code_of() { awk -F, -v of="\"$1\"" '$NF == of { print $7; exit }' "$file" | grep .; }
+code_of() { awk -F, -v of="\"$1\"" '$NF == of { print $9; exit }' "$file" | grep .; }
 # strides SIZE INSTRUCTION COLUMN COUNT: so many addresses or offsets, each a page further. The
 # function is not known by perf on kernels that disable interrupts for it.
 strides() {
 	awk -F, -v of="$2" -v c="$3" '
-		$7 == of { sub(/.*0x/, "", $c); sub(/"/, "", $c); print toupper($c) }' "$file" |
+		$9 == of { sub(/.*0x/, "", $c); sub(/"/, "", $c); print toupper($c) }' "$file" |
 		{ echo 'ibase=16'; cat; } | bc | sort -n |
 		awk -v size="$1" -v count="$4" 'NR > 1 && $1 != last + size { exit 1 } { last = $1 }
 			last >= 2 ^ 52 { exit 1 } END { if (NR != count) exit 1 }' ||

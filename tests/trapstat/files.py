@@ -3,6 +3,11 @@
 """files.py events RECORD: a line for each kind of event: count, trap, outcome, mode, memory,
 mapping and function. RECORD is of "trapstat record", with .json or .csv.
 files.py traps FILE: count and name of each trap in a record, or in its page.
+files.py faults FILE: of "trapstat faults --json", a line for each row: its type, name, number, and
+how many faults, minor, major, other, anon, file, shmem, hugetlb, cow, swapin.
+files.py crashes FILE: of "trapstat crashes --json", a line for each kind of signal, with a count.
+files.py schema MAN FILE...: each line of --json there is an object with the keys that the man page
+has for its type, which may be none of another.
 files.py nested RECORD.json: fails if slices of a thread overlap without one being within the
 other; prints how many are within another.
 files.py pairs RECORD.csv RECORD.csv: fails if a fault of user or kernel mode is in one of them only,
@@ -11,7 +16,8 @@ files.py begin RECORD.json: fails if its times do not begin at 0, or its begin i
 files.py metrics FILE: the samples of an OpenMetrics text, or of one of Prometheus (.prom), which
 has to be well-formed.
 files.py terminal COLUMNS COMMAND...: run the command in a terminal of that size, which
-gets 40 columns more after 4 seconds. Print the longest line before and after that.
+gets 40 columns more after a few frames. Print the longest line before and after that.
+files.py keys COMMAND...: the keys of the live view that the command begins do what they should.
 files.py prometheus FOLDER: scrape the .prom file there with Debian's prometheus and
 prometheus-node-exporter. Fails if a sample differs, or a type or help of the collector."""
 import collections
@@ -72,6 +78,63 @@ def print_counts(kinds):
     """Each kind with its count, in the order of their names."""
     for kind, n in sorted(collections.Counter(kinds).items()):
         print(n, *kind)
+
+
+def json_lines(path):
+    """The lines of JSON in a file, which may have messages too."""
+    with open(path, encoding='ascii') as file:
+        return [json.loads(line) for line in file if line.startswith('{')]
+
+
+def print_faults(path):
+    """Rows of the view of faults, as numbers of the interval."""
+    for row in json_lines(path):
+        if 'faults_per_s' not in row:
+            continue
+        name, number = (next((row[k] for k in keys if row.get(k) is not None), '-') for keys in (
+            ('comm', 'path', 'file'), ('pid', 'tid', 'cgroup', 'inode')))
+        print(row['type'], name, number, *(
+            round((row[kind + '_per_s'] or 0) * row['seconds']) for kind in (
+                'faults', 'minor', 'major', 'other', 'anon', 'file', 'shmem', 'hugetlb', 'cow',
+                'swapin')))
+
+
+def documented(man):
+    """The keys of each type of line, by the table in the man page."""
+    with open(man, encoding='ascii') as file:
+        text = re.search(r'^\.SH JSON$.*?^\.TS\n.*?\n(.*?)^\.TE$', file.read(),
+                         re.S | re.M).group(1)
+    keys = {}
+    for row in re.findall(r'^([a-z_, ]+)\t(T\{.*?^T\}|.*?$)', text, re.S | re.M):
+        for kind in row[0].split(', '):
+            keys[kind] = set(re.findall(r'\b[a-zN]\w+', row[1]))
+    keys['total'] = keys['process']
+    return keys
+
+
+def check_schema(man, paths):
+    """Lines have the keys that are documented."""
+    keys, seen = documented(man), collections.Counter()
+    for path in paths:
+        for row in json_lines(path):
+            kind = row.pop('type')
+            seen[kind] += 1
+            if not (row.pop('time') > 1e9 and row.pop('seconds') >= 0):
+                sys.exit('%s: a line has no time' % path)
+            extra = {re.sub(r'^cpu\d+', 'cpuN', key) for key in row} - keys[kind]
+            if extra:
+                sys.exit('%s: %s has no documented %s' % (path, kind, ' '.join(extra)))
+    print(*('%s %d' % pair for pair in sorted(seen.items())))
+    if set(keys) - set(seen):
+        sys.exit('no line of type %s' % ', '.join(sorted(set(keys) - set(seen))))
+
+
+def print_crashes(path):
+    """A line for each kind of signal; all have the PID of their container."""
+    print_counts((e['code'], e['vector'] or '-', e['fatal'] or '-', e['error'] or '-',
+                  re.sub(r' .*', '', e['instruction'] or '-'),
+                  'here' if e['own_pid'] in (None, e['pid']) else 'within')
+                 for e in json_lines(path) if e['type'] == 'crash')
 
 
 def check_nested(path):
@@ -140,33 +203,71 @@ def print_metrics(path):
                       *('%s=%s' % label for label in sorted(sample.labels.items())))
 
 
-def run_in_terminal(columns, command):
-    """Run a command in a terminal, which changes its size once."""
-    def resize(width):
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 12, width, 0, 0))
-
+def start_in_terminal(columns, command):
+    """Run a command in a terminal of 24 lines."""
     pid, terminal = pty.fork()
     if not pid:
         time.sleep(0.5)     # until it has its size
+        os.environ['TERM'] = 'xterm'
         os.execvp(command[0], command)
-    resize(columns)
+    resize(terminal, columns)
+    return pid, terminal
+
+
+def resize(terminal, columns):
+    """Change the size of a terminal."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+
+
+def read_frames(terminal, number):
+    """So many frames of a live view, as text without escape sequences, but for the first one, which
+    may be of before."""
+    text, until = b'', time.time() + 60
+    while text.count(b'\x1b[H') < number + 2 and time.time() < until:
+        try:
+            text += os.read(terminal, 65536)
+        except OSError:
+            break
+    frames = text.split(b'\x1b[H')[2:-1]
+    return [re.sub(rb'\x1b\[[0-9;?]*[A-Za-z]|\r', b'', f).decode() for f in frames]
+
+
+def run_in_terminal(columns, command):
+    """Run a command in a terminal, which changes its size once."""
+    pid, terminal = start_in_terminal(columns, command)
     longest = []
     for width in columns, columns + 40:
-        resize(width)
-        os.kill(pid, signal.SIGWINCH)
-        until, text = time.time() + 4, b''
-        while time.time() < until:
-            try:
-                text += os.read(terminal, 65536)
-            except OSError:
-                break
-        # Neither escape sequences nor the frame before the change count
-        frames = re.split(rb'\x1b\[H', text)[2:] or [text]
-        lines = [re.sub(rb'\x1b\[[A-Z]', b'', line).rstrip(b'\r')
-                 for frame in frames for line in frame.split(b'\n')]
-        longest.append(max(len(line) for line in lines))
+        resize(terminal, width)
+        longest.append(max(len(line) for frame in read_frames(terminal, 3)
+                           for line in frame.split('\n')))
     os.kill(pid, signal.SIGINT)
     print(*longest, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def press_keys(command):
+    """Press each key of a live view, and look for what it shows."""
+    pid, terminal = start_in_terminal(80, command)
+    for key, shown in (('', 'USER/s'), ('p', ' COMM\n'), ('s', 'sort by TIME%'), ('t', ' TID '),
+                       ('g', ' PATH\n'), ('h', 'Keys: '), ('h', ' PATH\n'), ('v', 'USER/s')):
+        os.write(terminal, key.encode())
+        for _ in range(5):      # to load the programs of another view takes a while
+            frame = '\n' + '\n'.join(read_frames(terminal, 1))
+            if shown in frame:
+                break
+        else:
+            sys.exit("the key '%s' does not show '%s', but %s" % (key, shown, frame))
+        if len(frame.split('\n')) > 25:
+            sys.exit('more than 24 lines: %s' % frame)
+    os.write(terminal, b'q')
+    last = b''
+    while True:
+        try:
+            last = (last + os.read(terminal, 65536))[-100:]
+        except OSError:
+            break
+    if not last.endswith(b'\x1b[?25h\x1b[?1049l'):
+        sys.exit('the screen of before is not back: %s' % last)
+    print('all keys work, exit status', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
 def free_port():
@@ -233,9 +334,15 @@ if __name__ == '__main__':
     what, *words = sys.argv[1:]
     if what == 'terminal':
         run_in_terminal(int(words[0]), words[1:])
+    elif what == 'keys':
+        press_keys(words)
+    elif what == 'schema':
+        check_schema(words[0], words[1:])
     elif what == 'pairs':
         check_pairs(words)
     else:
-        {'events': print_events, 'traps': print_traps, 'nested': check_nested,
+        {'events': print_events, 'traps': print_traps, 'faults': print_faults,
+         'crashes': print_crashes,
+         'nested': check_nested,
          'begin': check_begin,
          'metrics': print_metrics, 'prometheus': check_prometheus}[what](words[0])

@@ -6,6 +6,7 @@
 #include "../../trapstat/maps.c"
 #include "../../trapstat/print.h"
 #include "../../trapstat/symbols.c"
+#include "../../trapstat/table.h"
 
 static int failed;
 
@@ -124,6 +125,9 @@ static void test_texts(void)
 	is_text(text_ns(137000000000).text, "137s");
 	is_text(text_number(true, 7).text, "7");
 	is_text(text_number(false, 7).text, "-");
+	is_text(text_flags(OUTCOME_MINOR, FLAG_ANON | FLAG_COW | FLAG_NUMA_HINT).text,
+		"anon,cow,numa");
+	is_text(text_flags(OUTCOME_MINOR, FLAG_RETRIED).text, "special");
 	is_text(text_plain("a\nb\177\300c", 6).text, "a?b??c");
 	is_text(text_plain("abc", 2).text, "ab");
 	is_text(text_place(&place).text, "a?b+0x10");
@@ -162,29 +166,149 @@ static void test_files(void)
 	rmdir(folder);
 }
 
+static void is_function(const char *name, const char *want)
+{
+	struct symbol symbol;
+
+	name_function(&symbol, name);
+	is_text(symbol.function, want);
+}
+
+static void test_names(void)
+{
+	is_function("_ZN14TimePartitionsC2Ev", "TimePartitions::TimePartitions");
+	is_function("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
+	is_function("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+	is_function("step_anon", "step_anon");
+	is_function("a\033b", "a?b");
+}
+
 /* What is skipped for another process is not lost of that of -p */
 static void test_lost(void)
 {
 	static const char * const want[2] = {
-		"5 lost, faults 3, skipped programs 2: the counts are at least so high\n",
-		"3 to 5 lost, faults 3, skipped programs 2 in the whole system: the counts are at least so high\n",
+		"5 lost, faults 3, skipped programs 2\n",
+		"3 to 5 lost, faults 3, skipped programs 2 in the whole system\n",
 	};
 	struct counts c = { .lost = { [LOST_FAULTS] = 3, [LOST_CALLS] = 2 }, .knows_skips = true };
+	struct output out = {};
 	char text[256];
-	FILE *out;
 
 	for (int i = 0; i < 2; i++) {
 		c.is_partial = i;
-		out = fmemopen(text, sizeof(text), "w");
-		print_lost(out, &c, false);
-		fclose(out);
+		out.file = fmemopen(text, sizeof(text), "w");
+		print_lost(&out, &c, false);
+		fclose(out.file);
 		is_text(text, want[i]);
 	}
+}
+
+static const struct column columns[] = {
+	{ "ID", "id", CELL_COUNT },
+	{ "RATE/s", "rate_per_s", CELL_RATE, 0 },
+	{ "ZERO/s", "zero_per_s", CELL_RATE, 1 },
+	{ "UNKNOWN", "unknown_ns", CELL_NS, 2 },
+	{ "P99", "p99_ns", CELL_NS, 4 },
+	{ "TIME%", "time_percent", CELL_PERCENT, 3 },
+	{ "NAME", "name", CELL_TEXT, 0, 12 },
+};
+
+enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+
+static void is_table(const struct table *t, int width, bool is_json, const char *want)
+{
+	struct output out = { .width = width, .is_json = is_json, .time = 1.5, .seconds = 2 };
+	char text[1024];
+
+	out.file = fmemopen(text, sizeof(text), "w");
+	table_print(&out, t);
+	fclose(out.file);
+	is_text(text, want);
+	for (char *line = text; width && *line; line = strchr(line, '\n') + 1)
+		check((int)strcspn(line, "\n") <= width, "%zu columns", strcspn(line, "\n"));
+}
+
+static void add_test_row(struct table *t, double id, double rate, double ns, const char *name)
+{
+	table_number(t, true, id);
+	table_number(t, true, rate);
+	table_number(t, true, 0);
+	table_number(t, false, 7);
+	table_number(t, ns, ns);
+	table_number(t, true, ns / 1e5);
+	table_text(t, name);
+}
+
+#define JSON_ROW								\
+	"{\"type\":\"test\",\"time\":1.5,\"seconds\":2.0,\"id\":1,\"rate_per_s\":3.0,"	\
+	"\"zero_per_s\":0.0,\"unknown_ns\":null,\"p99_ns\":1500,\"time_percent\":0.015,"	\
+	"\"name\":\"/kubepods/burstable/pod1234/cri-5678\"}\n"
+
+static void test_tables(void)
+{
+	struct table t;
+
+	table_init(&t, "test", columns, COLUMNS);
+	add_test_row(&t, 1, 3, 1500, "/kubepods/burstable/pod1234/cri-5678");
+	add_test_row(&t, 20, 250, 0, "a\033\"b");
+	is_table(&t, 0, false,
+		 "ID RATE/s    P99 TIME% NAME\n"
+		 " 1    3.0 1.50us  0.01 /kubepods/burstable/pod1234/cri-5678\n"
+		 "20    250      -   0.0 a?\"b\n");
+	/* The middle of a path goes first, then a column of the highest rank */
+	is_table(&t, 43, false,
+		 "ID RATE/s    P99 TIME% NAME\n"
+		 " 1    3.0 1.50us  0.01 /kubepod.../cri-5678\n"
+		 "20    250      -   0.0 a?\"b\n");
+	is_table(&t, 34, false,
+		 "ID RATE/s TIME% NAME\n"
+		 " 1    3.0  0.01 /kubepo...cri-5678\n"
+		 "20    250   0.0 a?\"b\n");
+	check(table_column(columns, COLUMNS, "time") == 5 &&
+	      table_column(columns, COLUMNS, "TIME%") == 5 &&
+	      table_column(columns, COLUMNS, "time_percent") == 5 &&
+	      table_column(columns, COLUMNS, "tim") == -1, "a column is not found");
+	check(table_next(&t, 0) == 1 && table_next(&t, 1) == 4 && table_next(&t, 5) == 0,
+	      "the next column");
+	table_sort(&t, 1);
+	is_table(&t, 22, false,
+		 "ID RATE/s NAME\n"
+		 "20    250 a?\"b\n"
+		 " 1    3.0 /kub...-5678\n");
+	table_sort(&t, 4);
+	table_cut(&t, 1);
+	is_table(&t, 0, true, JSON_ROW);
+	table_free(&t);
+	add_test_row(&t, 1, 2, 0, "a_function_of_many_words (file.c:10)");
+	is_table(&t, 36, false,
+		 "ID RATE/s NAME\n"
+		 " 1    2.0 a_function_of_many_words\n");
+	is_table(&t, 24, false,
+		 "ID RATE/s NAME\n"
+		 " 1    2.0 a_fun..._words\n");
+	table_free(&t);
+}
+
+static void test_codes(void)
+{
+	is_text(text_error(ROW_PF, 6).text, "write, user, page not present");
+	is_text(text_error(ROW_PF, 0).text, "read, kernel, page not present");
+	is_text(text_error(ROW_PF, 0x35).text, "execute, user, page present, protection key");
+	is_text(text_error(13, 0x1c).text, "selector 0x18 of the LDT");
+	is_text(text_error(13, 0).text, "-");
+	is_text(code_name(11, 1).text, "SEGV_MAPERR");
+	is_text(code_name(11, 0).text, "SIGSEGV");
+	is_text(code_name(4, 2).text, "ILL_ILLOPN");
+	is_text(code_name(8, 15).text, "SIGFPE 15");
+	is_text(code_name(1, 1).text, "-");
 }
 
 int main(void)
 {
 	test_lost();
+	test_tables();
+	test_codes();
+	test_names();
 	test_buckets();
 	test_percentiles();
 	test_maps();

@@ -326,6 +326,33 @@ static void step_segv(long n)
 	raise_each(n, SIGSEGV, read_nothing);
 }
 
+static void write_there(void)
+{
+	asm volatile("movb $1, (%0)" : : "r" (write_there) : "memory");
+}
+
+static void step_protected(long n)
+{
+	raise_each(n, SIGSEGV, write_there);
+}
+
+/* Nobody handles the signal */
+static void step_crash(long n)
+{
+	void (*__volatile__ crash)(void) = read_nothing;
+	struct rlimit none = {};
+
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGSEGV, SIG_DFL);
+	for (; n; n--) {
+		if (!fork()) {
+			crash();
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
 static long left;
 
 static void on_nested(int number)
@@ -538,6 +565,7 @@ int main(int argc, char **argv)
 		{ "tagged", step_tagged },
 #endif
 		{ "senders", step_senders }, { "exec", step_exec },
+		{ "protected", step_protected }, { "crash", step_crash },
 		{ "processes", step_processes }, { "held", step_held },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The stacks of -S: numbers of the map "stacks" in events. The mappings of user mode are looked up
+ * when the event comes, as the process may end.
+ */
+#define _GNU_SOURCE
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "symbols.h"
+#include "text.h"
+#include "trapstat.skel.h"
+
+struct stack {
+	unsigned int pid;		/* 0: of the kernel */
+	int number, frames;
+	struct {
+		unsigned long long ip;
+		struct place place;
+	} frame[];
+};
+
+enum { MOST_STACKS = 20000 };
+
+static void *all_stacks;
+static int stacks;
+
+static int by_number(const void *a, const void *b)
+{
+	const struct stack *left = a, *right = b;
+
+	if (left->pid != right->pid)
+		return left->pid < right->pid ? -1 : 1;
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+static const struct stack *find_stack(int number, unsigned int pid, const char *comm,
+				      const struct sources *s)
+{
+	struct stack want = { .pid = pid, .number = number }, *stack, **at;
+	unsigned long long ip[MOST_FRAMES] = {};
+	unsigned int key = number - 1;
+	int n = 0;
+
+	at = tfind(&want, &all_stacks, by_number);
+	if (at)
+		return *at;
+	if (stacks == MOST_STACKS)
+		stacks_free();
+	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.stacks), &key, ip))
+		return NULL;
+	while (n < MOST_FRAMES && ip[n])
+		n++;
+	stack = calloc(1, sizeof(*stack) + n * sizeof(*stack->frame));
+	if (!stack)
+		return NULL;
+	*stack = want;
+	stack->frames = n;
+	for (int i = 0; i < n; i++) {
+		/* But for the innermost one, it is behind the call */
+		stack->frame[i].ip = ip[i] - !!i;
+		if (pid)
+			locate(pid, comm, stack->frame[i].ip, &stack->frame[i].place);
+	}
+	tsearch(stack, &all_stacks, by_number);
+	stacks++;
+	return stack;
+}
+
+/**
+ * stack_note - Look up the stacks of an event, as long as its process is there
+ * @event:	the event
+ * @s:		the sources
+ */
+void stack_note(const struct event *event, const struct sources *s)
+{
+	if (event->stack[0])
+		find_stack(event->stack[0], 0, event->comm, s);
+	if (event->stack[1])
+		find_stack(event->stack[1], event->pid, event->comm, s);
+}
+
+/**
+ * stack_frames - The frames of an event's stacks
+ * @event:	the event
+ * @s:		the sources
+ * @frame:	gets them, the innermost first: MOST_STACK
+ *
+ * Return: how many there are
+ */
+int stack_frames(const struct event *event, const struct sources *s, struct frame *frame)
+{
+	int frames = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const struct stack *stack = event->stack[i] ?
+			find_stack(event->stack[i], i ? event->pid : 0, event->comm, s) : NULL;
+
+		for (int j = 0; stack && j < stack->frames && frames < MOST_STACK; j++) {
+			unsigned long long ip = stack->frame[j].ip;
+			/* BPF has found that of the instruction, if the process is gone */
+			const struct place *place = i && ip == event->ip ? &event->code :
+						    &stack->frame[j].place;
+			const struct symbol *symbol = symbol_of(ip, place, event->pid, s);
+			char *to = frame[frames++].name;
+
+			if (symbol)
+				snprintf(to, sizeof(frame->name), "%s", symbol->function);
+			else if (place->name[0])
+				snprintf(to, sizeof(frame->name), "%s", text_place(place).text);
+			else
+				snprintf(to, sizeof(frame->name), "%#llx", ip);
+		}
+	}
+	return frames;
+}
+
+/**
+ * stacks_free - Free what stack_note() has found
+ */
+void stacks_free(void)
+{
+	tdestroy(all_stacks, free);
+	all_stacks = NULL;
+	stacks = 0;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Events one by one, as they happen: "trapstat crashes", and slow faults */
+#include <stdlib.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "print.h"
+#include "screen.h"
+#include "symbols.h"
+#include "trapstat.skel.h"
+#include "views.h"
+
+struct stream {
+	struct output out;
+	const struct sources *s;
+	bool detached;			/* no more events come */
+};
+
+static int on_event(void *context, void *data, size_t size)
+{
+	struct stream *stream = context;
+	struct event event;
+
+	if (size < sizeof(event))
+		return 0;
+	event = *(struct event *)data;
+	locate_event(&event);
+	stream->out.time = now_real() - (now_ns() - event.end) / 1e9;
+	if (event.row == ROW_SIGNAL)
+		print_crash(&stream->out, &event, stream->s);
+	else
+		print_slow(&stream->out, &event, stream->s);
+	print_stack(&stream->out, &event, stream->s);
+	/* They may come faster than they are printed: no poll would end then */
+	return ended && !stream->detached ? -1 : 0;
+}
+
+/* -v has what BPF could not look up; there is no table to spoil in JSON */
+static void show_lost(const struct stream *stream, const struct counts *c, bool is_verbose)
+{
+	struct output out = stream->out;
+
+	out.file = out.is_json || !stream->s->config->crashes ? stdout : stderr;
+	out.time = now_real();
+	out.seconds = c->seconds;
+	print_lost(&out, c, is_verbose);
+}
+
+/**
+ * view_stream - Print each slow fault or signal of a trap as it happens
+ * @s:	the sources
+ * @o:	the options
+ *
+ * Return: the exit status, that of the command if there is one
+ */
+int view_stream(struct sources *s, struct options *o)
+{
+	struct stream stream = { .out = { .file = stdout, .is_json = o->is_json }, .s = s };
+	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_event,
+						    &stream, NULL);
+	unsigned long long lost = 0;
+	struct rusage usage;
+	double last = 0, age;
+	struct counts c;
+	int status = 0;
+
+	if (!ring || counts_init(&c, s)) {
+		fprintf(stderr, "trapstat: out of memory\n");
+		return 1;
+	}
+	screen_size(&stream.out, STDOUT_FILENO);
+	stream.out.time = now_real();
+	print_begin(&stream.out, s);
+	if (o->config.crashes)
+		print_crash_head(&stream.out);
+	else
+		print_slow_head(&stream.out);
+	fflush(stdout);
+	if (o->command && command_start(s, o))
+		return 1;
+	while (!is_over(o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
+		ring_buffer__poll(ring, o->command ? 20 : 100);
+		age = counts_age(&c);
+		if (age - last >= 1) {
+			last = age;
+			if (counts_end(&c, s))
+				break;
+		}
+		/* As soon as it grows */
+		if (lost_of(&c) + skipped_of(&c) != lost) {
+			lost = lost_of(&c) + skipped_of(&c);
+			show_lost(&stream, &c, false);
+		}
+		if (ferror(stdout) || fflush(stdout))
+			break;
+		if (o->command && command_has_ended(&status, &usage))
+			break;
+	}
+	counts_end(&c, s);
+	sources_detach(s);
+	stream.detached = true;
+	ring_buffer__consume(ring);
+	show_lost(&stream, &c, o->verbose);
+	counts_free(&c);
+	ring_buffer__free(ring);
+	return flush_stdout() ? 1 : status;
+}
