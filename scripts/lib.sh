@@ -130,11 +130,13 @@ use_identity() {
 
 # writable DIR: make it, or say whose it is
 not_writable() {
-	die "$1 belongs to $(stat -c %U "$1") and cannot be written: chown it, or run this as that user"
+	die "$1 belongs to $(stat -c %U "$1") and cannot be written:" \
+		"chown it, or run this as that user"
 }
 writable() {
 	mkdir -p "$1" 2>/dev/null || true
-	[ -d "$1" ] || die "cannot create $1: set CACHE= to a writable folder, or use a writable clone"
+	[ -d "$1" ] ||
+		die "cannot create $1: set CACHE= to a writable folder, or use a writable clone"
 	[ -w "$1" ] || not_writable "$1"
 }
 

@@ -12,8 +12,8 @@
 #	NAME.tc			a test of ftracetest
 # This stands for a test:
 #	the guest dies		The one test of the program begins, and does not succeed. Such
-#				a defect has a guest of its own, and so have those after "alone"
-#				in the table.
+#				a defect has a guest of its own, and so have those that the
+#				table lists after "alone".
 
 defects=$top/tests/defects/$base
 [ -f "$defects/table" ] || skip_part "there are no defects for $base"

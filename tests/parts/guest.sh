@@ -64,7 +64,8 @@ cd $src/tools/testing/selftests/ftrace/test.d
 ../ftracetest filter/event-filter-symbol.tc trap/*.tc pagefault/*.tc >/job/out 2>&1
 EOF
 	cat "$logs/ftrace/out"
-	console_clean "$logs/ftrace/console.log" && same 7 "$(grep -c '\[PASS\]' "$logs/ftrace/out")"
+	console_clean "$logs/ftrace/console.log" &&
+	same 7 "$(grep -c '\[PASS\]' "$logs/ftrace/out")"
 }
 
 recipes() {
