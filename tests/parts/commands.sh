@@ -14,7 +14,7 @@ demo() {
 	[ "$(sed -n 's/^counted: \(.*\); getrusage: \(.*\)/\1\n\2/p' "$logs/demo.said" |
 		uniq | wc -l)" = 1 ] || { echo 'getrusage() counts differently'; return 1; }
 	# It fits on a screen, without colours where that is none
-	[ "$(wc -l <"$logs/demo.said")" -le 45 ] || { echo 'too many lines'; return 1; }
+	[ "$(wc -l <"$logs/demo.said")" -le 47 ] || { echo 'too many lines'; return 1; }
 	! grep -E -e '^.{101}' -e "$(printf '\033')" "$logs/demo.said"
 }
 # The trace has the same traps, and none of what runs beside
