@@ -35,7 +35,7 @@ help:		## this list
 	@echo "  ROUNDS=N, TRAPS=N     bench, bench-hardware: rounds of each measurement, traps in a round"
 	@echo "  STRESS_SECONDS=N      stress: duration (120), STRESS_SEED=N repeats a run, STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
-	@echo "  LOADS=N               sample: how often the module is loaded (300)"
+	@echo "  LOADS=N               sample: how often the module is loaded (100)"
 	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
 
 run:		## boot the patched kernel, run a program in it, show its traps and page faults

@@ -2,9 +2,9 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # sample: the module of samples/trap_events counts, and unloads while traps are raised
 #
-# LOADS=300: how many times it is loaded and unloaded.
+# LOADS=100: how many times it is loaded and unloaded.
 
-loads=${LOADS:-300}
+loads=${LOADS:-100}
 repeat_with="LOADS=$loads"
 kernels guest
 module=$dir/sample/trap_count.ko
