@@ -203,7 +203,7 @@ static void test_vsyscall(const struct vsyscall *v)
 	munmap(nowhere, page_size);
 	pointer = x.code == SEGV_MAPERR ? (void *)-4096UL : x.signo ? nowhere : (void *)unused;
 	/* In mode "xonly", the page is not there at all */
-	x.error_code = USER | INSTR | (strstr(maps, "-ffffffffff601000 r") ? PROT : 0);
+	x.access = USER | INSTR | (strstr(maps, "-ffffffffff601000 r") ? PROT : 0);
 	free(maps);
 	trace_faults(at, 1);
 	/* Printed as a symbol, like any address of the kernel's half */
@@ -302,7 +302,7 @@ static void test_moved(void)
 	trace_end();
 	pin(0);
 	good = faults_match(&(struct expect_fault){
-		.outcome = major ? "MAJOR" : "MINOR", .error_code = USER,
+		.outcome = major ? "MAJOR" : "MINOR", .access = USER,
 		.flags = ANON | USERFAULTFD | (major ? RETRIED_MMAP : RETRIED_VMA),
 		.vm_fault_either = ANY, .min_ns = HOLD_MS * 1000000ULL }, p);
 	result(good && records_on(0) == 1 && records_on(1) == 1, name);

@@ -5,7 +5,10 @@
 
 #include "common.h"
 
-/* Bits of the page fault error code, SDM volume 3, "Page-Fault Exceptions" */
+/*
+ * The access. On x86, these are the bits of the error code, see SDM volume 3, "Page-Fault
+ * Exceptions". Elsewhere, only fault_flags tell it
+ */
 #define PROT		0x1
 #define WRITE		0x2
 #define USER		0x4
@@ -52,7 +55,7 @@ struct pagefault {
 /* Expected record of a fault. The bits of an @*_either may differ */
 struct expect_fault {
 	const char *outcome;
-	unsigned int error_code;
+	unsigned int access;
 	unsigned int flags, flags_either;
 	unsigned int vm_fault, vm_fault_either;
 	bool kernel;			/* the fault was in kernel mode */

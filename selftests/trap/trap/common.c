@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +239,7 @@ bool kernel_of_64_bit(void)
 {
 	struct utsname uts;
 
-	return uname(&uts) || !strcmp(uts.machine, "x86_64");
+	return uname(&uts) || strstr(uts.machine, "64");
 }
 
 /* kernel_symbol - Its address, with 64 bits even in a 32-bit program */
@@ -368,6 +369,7 @@ __thread unsigned long trap_ip, resume_ip;
 __thread sig_atomic_t trap_signals;
 __thread siginfo_t trap_info;
 
+#ifdef RAISE
 static void on_trap(int signo, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -387,7 +389,53 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 	regs[REG_EFL] &= ~(EFLAGS_TF | EFLAGS_NT);
 }
 
-/* skip_traps - Install the handler that continues after a trap of RAISE() */
+void raise_read(void *arg)
+{
+	RAISE("", "movb (%[at]), %%al", "", arg);
+}
+
+void raise_write(void *arg)
+{
+	RAISE("", "movb $1, (%[at])", "", arg);
+}
+#else
+static __thread sigjmp_buf after_access;
+static __thread bool accessing;
+
+static void on_trap(int signo, siginfo_t *info, void *context)
+{
+	trap_info = *info;
+	if (!accessing) {
+		remove_instances();
+		signal(signo, SIG_DFL);
+		return;
+	}
+	trap_signals++;
+	siglongjmp(after_access, 1);
+}
+
+/* The handler blocks no signal, so there is no mask to restore */
+void raise_read(void *arg)
+{
+	trap_ip = (unsigned long)raise_read;
+	accessing = true;
+	if (!sigsetjmp(after_access, 0))
+		asm volatile("" : : "r" (*(char *)arg) : "memory");
+	accessing = false;
+}
+
+void raise_write(void *arg)
+{
+	trap_ip = (unsigned long)raise_write;
+	accessing = true;
+	if (!sigsetjmp(after_access, 0))
+		*(char *)arg = 1;
+	asm volatile("" : : : "memory");
+	accessing = false;
+}
+#endif
+
+/* skip_traps - Install the handler that continues after a trap */
 void skip_traps(void)
 {
 	static const int handled[] = { SIGFPE, SIGTRAP, SIGSEGV, SIGILL, SIGBUS, SIGUSR1 };
@@ -403,14 +451,4 @@ void skip_traps(void)
 	sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaction(handled[i], &sa, NULL);
-}
-
-void raise_read(void *arg)
-{
-	RAISE("", "movb (%[at]), %%al", "", arg);
-}
-
-void raise_write(void *arg)
-{
-	RAISE("", "movb $1, (%[at])", "", arg);
 }

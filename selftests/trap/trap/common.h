@@ -71,25 +71,38 @@ char *new_pages(size_t size);
 /*
  * Traps in user mode
  *
- * RAISE() records the addresses of @insn and @after. The signal handler of
- * skip_traps() continues at @after.
+ * The signal handler of skip_traps() continues after the instruction that trapped. That is
+ * in the first TRAP_IP_SIZE bytes from trap_ip.
  */
 extern __thread unsigned long trap_ip, resume_ip;
 extern __thread sig_atomic_t trap_signals;
 extern __thread siginfo_t trap_info;
+
+void skip_traps(void);
+void raise_read(void *arg);
+void raise_write(void *arg);
 
 #ifdef __x86_64__
 #define REG_IP		REG_RIP
 #define NOTE_LABELS	"lea 1f(%%rip), %%rax; mov %%rax, %[ip];"	\
 			"lea 2f(%%rip), %%rax; mov %%rax, %[resume];"
 #define CLOBBERED	"rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
-#else
+#elif defined(__i386__)
 #define REG_IP		REG_EIP
 #define NOTE_LABELS	"movl $1f, %[ip]; movl $2f, %[resume];"
 #define CLOBBERED	"eax", "ecx", "edx", "xmm0", "xmm1", "memory", "cc"
 #endif
 
-/* %[at] is @arg, in register DI */
+#ifndef REG_IP
+/* There, trap_ip is the function that has the access, in C */
+#define TRAP_IP_SIZE	256
+#else
+#define TRAP_IP_SIZE	1
+
+/*
+ * RAISE() records the addresses of @insn and @after, where the handler continues. %[at] is
+ * @arg, in register DI
+ */
 #define RAISE(before, insn, after, arg, ...) ({					\
 	asm volatile(NOTE_LABELS before "; 1: " insn "; 2: " after		\
 		     : [ip] "=m" (trap_ip), [resume] "=m" (resume_ip)		\
@@ -106,9 +119,6 @@ static inline void clear_ac(void)
 #endif
 	asm volatile("" : : : "memory");
 }
-
-void skip_traps(void);
-void raise_read(void *arg);
-void raise_write(void *arg);
+#endif
 
 #endif
