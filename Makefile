@@ -56,14 +56,14 @@ install: trapstat	## install it and its man page, with DESTDIR= and PREFIX=
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat install
 
 trapstat-deb:	## a package for Debian 12 and newer, in build/packages/
-trapstat-rpm:	## one for Fedora and the like
+trapstat-rpm:	## a package for Fedora and similar
 trapstat-static:	## a binary without libraries, with its checksum
 trapstat-deb trapstat-rpm trapstat-static:
 	@scripts/deps packages
 	@packaging/make $(@:trapstat-%=%)
 
 # make runs tests/check itself: a shell in between would not pass a signal on
-check:		## the tests that every change has to pass
+check:		## the tests for every change
 	@tests/check fast
 
 check-quick:	## the first tests to run: patches, style, the kselftest in one guest
@@ -81,7 +81,7 @@ check-%:
 bench:		## measure what the events cost, beside other tools, and write build/bench/BASE/
 	@bench/qemu
 
-bench-hardware:	## measure time on this machine, with the kernel that runs, and print a table
+bench-hardware:	## measure time on this machine, on the running kernel, and print a table
 	@bench/hardware
 
 series:		## make patches/BASE and patches/lttng-modules from the sources

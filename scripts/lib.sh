@@ -283,11 +283,11 @@ below() (
 	on=$(list "$series_dir/order" | sed -n "s/^$1[[:space:]]\{1,\}//p")
 	[ "$on" ] || exit 0
 	all_series | grep -qxF "${on%:*}" ||
-		die "$series_dir/order: $1 stands on '$on', and there is no series '${on%:*}'"
+		die "$series_dir/order: $1 needs '$on', and there is no series '${on%:*}'"
 	below "${on%:*}" "$2"
 	case $on in
 	*:*)	[ "$("$2" "${on%:*}" | wc -l)" -ge "${on#*:}" ] ||
-			die "$series_dir/order: $1 stands on '$on', which has fewer commits"
+			die "$series_dir/order: $1 needs '$on', which has fewer commits"
 		"$2" "${on%:*}" | head -n "${on#*:}" ;;
 	*)	"$2" "$on" ;;
 	esac

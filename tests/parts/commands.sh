@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# commands: what make run, make deb and make clean do and say, with bad input as well
+# commands: what make run, make deb and make clean do and say, also with bad input
 
 demo() {
 	"$top/scripts/vm/run-guest" >"$logs/demo.said" || return 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# send: the mails that make send-dry writes, with bad input as well
+# send: the mails that make send-dry writes, also with bad input
 
 # send_dry COPY [VARIABLE=VALUE...]: make send-dry there, as somebody
 send_dry() (
