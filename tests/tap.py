@@ -24,7 +24,7 @@ KNOWN_SKIPS = (
     r'.*, [^:]*_32: .*: no address of the kernel in /proc/kallsyms',
     r'i386, [^:]*: kernel CP: .*',
     r'i386, .*: this machine has (none|no protection keys|one node only)',
-    r'i386, .*: this kernel has no NUMA balancing',
+    r'(i386|rt), .*: this kernel has no NUMA balancing',
     r'bisect, .*: this kernel has no page fault events',
     r'smp1, .*: no (QEMU_MONITOR|userfaultfd), or a single CPU',
     r'rt, .*: this kernel has no transparent huge pages, or they are off',
