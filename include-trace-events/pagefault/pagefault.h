@@ -74,8 +74,8 @@ TRACE_EVENT_FN(pagefault_entry,
 );
 
 /*
- * Fires after a page fault was handled, before a signal is delivered, if one of
- * these events was enabled all that time.
+ * Fires after a page fault was handled, before a signal is delivered, if these
+ * events were on, at least one at any moment, since the fault began.
  */
 TRACE_EVENT_FN(pagefault_exit,
 	       TP_PROTO(const struct pagefault *pf),

@@ -29,7 +29,7 @@ void pagefault_unreg(void)
 	static_branch_dec(&pagefault_key);
 }
 
-/* Each try of handle_mm_fault() begins. @vma may be gone when it ends */
+/* At the start of each handle_mm_fault(). @vma may be gone at its end */
 void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 		   unsigned int fault_flags)
 {
@@ -41,7 +41,8 @@ void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 
 	pf->fault_flags = fault_flags;
 	pf->vm_fault = 0;
-	pf->outcome = PAGEFAULT_MINOR;
+	/* The rule of mm_account_fault(). pagefault_result() records errors and I/O */
+	pf->outcome = fault_flags & FAULT_FLAG_TRIED ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
 	if (vma_is_anonymous(vma))
 		pf->kind = PAGEFAULT_ANON;
 	else if (is_vm_hugetlb_page(vma))
@@ -53,26 +54,24 @@ void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 			   PAGEFAULT_SHMEM : PAGEFAULT_FILE;
 }
 
-/* handle_mm_fault() ends, and mm_account_fault() has counted the fault */
-void pagefault_result(struct pt_regs *regs, unsigned int fault_flags, vm_fault_t ret)
+/* At its end, if @ret is not 0, after mm_account_fault() has counted the fault */
+void pagefault_result(struct pt_regs *regs, vm_fault_t ret)
 {
 	struct pagefault *pf = current->pagefault;
 
-	/* pagefault_vma() has recorded MINOR */
-	if (likely(!ret && !(fault_flags & FAULT_FLAG_TRIED)) ||
-	    !pf || pf->regs != regs)
+	if (!pf || pf->regs != regs)
 		return;
+
 	pf->vm_fault = ret;
 	if (ret & VM_FAULT_DONE_COW)
 		pf->flags |= PAGEFAULT_COW;
 	if (ret & VM_FAULT_RETRY) {
 		pf->outcome = PAGEFAULT_INTERRUPTED;
-		pf->flags |= fault_flags & FAULT_FLAG_VMA_LOCK ?
+		pf->flags |= pf->fault_flags & FAULT_FLAG_VMA_LOCK ?
 			     PAGEFAULT_RETRIED_VMA : PAGEFAULT_RETRIED_MMAP;
 	} else if (ret & VM_FAULT_ERROR) {
 		pf->outcome = ret & VM_FAULT_OOM ? PAGEFAULT_OOM : PAGEFAULT_ARCH;
-	} else if (ret & VM_FAULT_MAJOR || fault_flags & FAULT_FLAG_TRIED) {
-		/* The rule of mm_account_fault() */
+	} else if (ret & VM_FAULT_MAJOR) {
 		pf->outcome = PAGEFAULT_MAJOR;
 	}
 }

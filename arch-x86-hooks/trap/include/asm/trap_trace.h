@@ -24,7 +24,7 @@ void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
  * @regs:	Registers of the interrupted context
  * @vector:	Vector number, one of X86_TRAP_*
  * @error_code:	Error code of the CPU (SDM volume 3, "Error Code"), 0 if the
- *		vector has none, or what the event has in its place
+ *		vector has none, or what the event records in its place
  *
  * A NOP while the trap_entry event is disabled.
  *

@@ -68,7 +68,7 @@ pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 	WRITE_ONCE(pf->start, ktime_get_mono_fast_ns());
 }
 
-/* Whether the events are on since the fault began. Sets the duration */
+/* Whether the events have been on since the fault began. If so, set the duration */
 static __always_inline bool pagefault_complete(struct pagefault *pf)
 {
 	u64 now;

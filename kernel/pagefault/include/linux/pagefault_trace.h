@@ -77,7 +77,7 @@ struct pagefault {
 
 void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 		   unsigned int fault_flags);
-void pagefault_result(struct pt_regs *regs, unsigned int fault_flags, vm_fault_t ret);
+void pagefault_result(struct pt_regs *regs, vm_fault_t ret);
 void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code);
 void __pagefault_note(enum pagefault_flags flag);
 
