@@ -67,6 +67,10 @@ static const struct column columns[] = {
 	{ "TIME%", "time_percent", CELL_PERCENT, 3 },
 	{ "MEDIAN", "median_ns", CELL_NS, 4 }, { "P99", "p99_ns", CELL_NS, 5 },
 	{ "LONGEST", "longest_ns", CELL_NS, 6 },
+	WAIT_COLUMN("OFF-CPU%", "off_cpu_percent"), WAIT_COLUMN("IO%", "io_percent"),
+	WAIT_COLUMN("RECLAIM%", "reclaim_percent"), WAIT_COLUMN("COMPACT%", "compaction_percent"),
+	WAIT_COLUMN("LOCK%", "mmap_lock_percent"), WAIT_COLUMN("UFFD%", "uffd_percent"),
+	WAIT_COLUMN("PREEMPT%", "preempted_percent"), WAIT_COLUMN("OTHER%", "other_percent"),
 	{ "OUTCOME", "outcome", CELL_TEXT }, { "MODE", "mode", CELL_TEXT },
 	{ "MEMORY", "memory", CELL_TEXT },
 };
@@ -84,6 +88,7 @@ static void add_row(struct table *t, const struct sources *s, const struct fault
 	table_number(t, timed, sum_percentile(sum, 0.5));
 	table_number(t, timed, sum_percentile(sum, 0.99));
 	table_number(t, timed, sum->max);
+	add_waits(t, s, sum->wait, seconds * 1e7);
 	table_text(t, outcome_name(s, key->outcome));
 	table_text(t, mode_names[key->mode]);
 	table_text(t, text_flags(key->outcome, key->flags).text);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # fish completion for trapstat(8)
 complete -c trapstat -f
-complete -c trapstat -n __fish_use_subcommand -a 'faults record report export'
+complete -c trapstat -n __fish_use_subcommand -a 'faults crashes record report export'
 # Behind --, a command and its own arguments
 complete -c trapstat -n 'contains -- -- (commandline -opc)' \
 	-a '(__fish_complete_subcommand --fcs-skip=2)'
@@ -23,10 +23,20 @@ complete -c trapstat -s f -l by-file -d 'Faults by file'
 complete -c trapstat -s o -l output -r -d 'Write to this file'
 complete -c trapstat -l listen -x -a '127.0.0.1:9876' -d 'Let Prometheus scrape'
 complete -c trapstat -s n -l rows -x -d 'So many rows'
+complete -c trapstat -l sort -x -d 'Sort by this column' -a 'pid comm user kernel faults time
+	median p99 longest minor major other anon file shmem hugetlb cow swapin off-cpu io'
+complete -c trapstat -s H -l histogram -d 'Histograms of durations'
+complete -c trapstat -s S -l stacks -d 'The calls that led there'
+complete -c trapstat -s w -l why -d 'Why faults take long'
+complete -c trapstat -s T -l timestamp -d 'The time in front of each line'
+complete -c trapstat -s b -l batch -d 'No alternate screen'
+complete -c trapstat -l json -d 'JSON, a line for each row'
+complete -c trapstat -l duration -x -d 'End after so many seconds'
+complete -c trapstat -l debuginfod -d 'Ask for debug information'
 complete -c trapstat -l slower -x -a '100us 1ms 10ms 1s' -d 'Each fault that takes as long'
 complete -c trapstat -l source -x -d 'Source of page faults' \
 	-a 'event record fentry kprobe perf none'
 complete -c trapstat -l capabilities -d 'What this kernel can tell'
 complete -c trapstat -s v -l verbose -d 'Say more'
 complete -c trapstat -s h -l help -d 'Print the options'
-complete -c trapstat -l version -d 'Print the version'
+complete -c trapstat -s V -l version -d 'Print the version'

@@ -18,11 +18,21 @@ _arguments -s -S \
 	'(-o --output)'{-o+,--output=}'[write to this file]:file:_files' \
 	'--listen=[let Prometheus scrape]:address and port:(127.0.0.1\:9876)' \
 	'(-n --rows)'{-n+,--rows=}'[so many rows]:number:' \
+	'--sort=[sort by this column]:column:(pid comm user kernel faults time median p99 longest
+		minor major other anon file shmem hugetlb cow swapin off-cpu io)' \
+	'(-H --histogram)'{-H,--histogram}'[histograms of durations]' \
+	'(-S --stacks)'{-S,--stacks}'[the calls that led there]' \
+	'(-w --why)'{-w,--why}'[why faults take long]' \
+	'(-T --timestamp)'{-T,--timestamp}'[the time in front of each line]' \
+	'(-b --batch)'{-b,--batch}'[no alternate screen]' \
+	'--json[JSON, a line for each row]' \
+	'--duration=[end after so many seconds]:seconds:' \
+	'--debuginfod[ask for debug information]' \
 	'--slower=[each fault that takes as long]:time:(100us 1ms 10ms 1s)' \
 	'--source=[source of page faults]:source:(event record fentry kprobe perf none)' \
 	'--capabilities[what this kernel can tell]' \
 	'(-v --verbose)'{-v,--verbose}'[say more]' \
 	'(-h --help)'{-h,--help}'[print the options]' \
-	'--version[print the version]' \
-	'1:view:(faults record report export)' \
+	'(-V --version)'{-V,--version}'[print the version]' \
+	'1:view:(faults crashes record report export)' \
 	'*:: :_normal'

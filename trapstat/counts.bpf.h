@@ -92,12 +92,16 @@ static __noinline struct fault_sum *sum_of(const struct fault *f)
 static __noinline int add_fault(const struct fault *f)
 {
 	struct fault_sum *sum = sum_of(f);
+	struct waits *w;
 	__u64 max, seen;
 	__u32 bucket;
 
 	if (!sum)
 		return 0;
 	__sync_fetch_and_add(&sum->ns, f->ns);
+	w = config.why && f->waits ? waits_here() : NULL;
+	for (int i = 0; w && i < WAITS; i++)
+		__sync_fetch_and_add(&sum->wait[i], w->ns[i]);
 	bucket = bucket_of(f->ns);
 	if (f->ns && bucket < BUCKETS)
 		__sync_fetch_and_add(&sum->bucket[bucket], 1);
@@ -132,6 +136,8 @@ static __always_inline void count_fault(void *ctx, struct fault *f)
 	if (!config.faults)
 		return;
 	hide_constants(f);
+	if (config.why)
+		waits_end(f);
 	if (config.record && !f->error)
 		f->error = error_of(f);
 	if (config.stacks && (config.record || is_slow(f)))

@@ -378,6 +378,8 @@ void sum_add(struct fault_sum *to, const struct fault_sum *sum)
 		to->max = sum->max;
 	for (int i = 0; i < BUCKETS; i++)
 		to->bucket[i] += sum->bucket[i];
+	for (int i = 0; i < WAITS; i++)
+		to->wait[i] += sum->wait[i];
 	/* A process may have had another name before */
 	if (sum->name[0])
 		memcpy(to->name, sum->name, NAME_SIZE);

@@ -5,6 +5,7 @@
 
 #include "filter.bpf.h"
 #include "place.bpf.h"
+#include "waits.bpf.h"
 
 /*
  * The places that perf_ends() has found. That of the instruction is known by the begin, or if the
@@ -94,6 +95,7 @@ static __always_inline __u32 own_pid(void)
 static __noinline int fill_event(struct event *event, const struct fault *f)
 {
 	__u64 id = pid_tgid();
+	struct waits *w;
 
 	event->end = f->end ? f->end : bpf_ktime_get_ns();
 	event->ns = f->ns;
@@ -113,6 +115,10 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	event->order = f->order;
 	event->stack[0] = f->stack[0];
 	event->stack[1] = f->stack[1];
+	event->waits = f->waits;
+	w = config.why && f->waits ? waits_here() : NULL;
+	if (w)
+		__builtin_memcpy(event->wait, w->ns, sizeof(event->wait));
 	event->own_pid = config.crashes && config.has_btf ? own_pid() : 0;
 	event->cgroup = config.crashes ? bpf_get_current_cgroup_id() : 0;
 	if (bpf_get_current_comm(event->comm, COMM_SIZE))

@@ -16,7 +16,7 @@
 struct group {
 	unsigned long long id;
 	unsigned int dev;
-	unsigned long long begun, reached, minor, major, other, kind[4], cow, swapin;
+	unsigned long long begun, reached, minor, major, other, kind[4], cow, swapin, refault;
 	unsigned long long named;	/* by so many faults */
 	char name[NAME_SIZE];
 	struct fault_sum sum;
@@ -64,6 +64,7 @@ static void add_row(struct group *g, const struct fault_row *row)
 		g->kind[i] += flags & 1 << i ? n : 0;
 	g->cow += flags & FLAG_COW ? n : 0;
 	g->swapin += flags & FLAG_SWAPIN ? n : 0;
+	g->refault += flags & FLAG_REFAULT ? n : 0;
 	sum_add(&g->sum, &row->sum);
 }
 
@@ -78,6 +79,7 @@ static void add_group(struct group *to, const struct group *g)
 		to->kind[i] += g->kind[i];
 	to->cow += g->cow;
 	to->swapin += g->swapin;
+	to->refault += g->refault;
 	sum_add(&to->sum, &g->sum);
 }
 
@@ -94,10 +96,16 @@ static void add_group(struct group *to, const struct group *g)
 	{ "SHMEM/s", "shmem_per_s", CELL_RATE, 12 },					\
 	{ "HUGETLB/s", "hugetlb_per_s", CELL_RATE, 13 },				\
 	{ "COW/s", "cow_per_s", CELL_RATE, 14 }, { "SWAPIN/s", "swapin_per_s", CELL_RATE, 8 }, \
+	{ "REFAULT/s", "refault_per_s", CELL_RATE, 8 },					\
+	WAIT_COLUMN("OFF-CPU%", "off_cpu_percent"), WAIT_COLUMN("IO%", "io_percent"),	\
+	WAIT_COLUMN("RECLAIM%", "reclaim_percent"),					\
+	WAIT_COLUMN("COMPACT%", "compaction_percent"),					\
+	WAIT_COLUMN("LOCK%", "mmap_lock_percent"), WAIT_COLUMN("UFFD%", "uffd_percent"),	\
+	WAIT_COLUMN("PREEMPT%", "preempted_percent"), WAIT_COLUMN("OTHER%", "other_percent"),	\
 	{ name, name_key, CELL_TEXT, 0, least },					\
 }
 
-enum { RATE = 1, COLUMNS = 16 };
+enum { RATE = 1, COLUMNS = 17 + WAIT_CELLS };
 
 static const struct column all_columns[][COLUMNS] = {
 	[BY_NOTHING] = COLUMNS("PID", "pid", 0, "COMM", "comm", 15),
@@ -130,6 +138,8 @@ static void add_cells(struct table *t, const struct group *g, bool has_id, const
 		table_number(t, kinds, g->kind[i] / seconds);
 	table_number(t, copies, g->cow / seconds);
 	table_number(t, copies, g->swapin / seconds);
+	table_number(t, s->refaults, g->refault / seconds);
+	add_waits(t, s, g->sum.wait, seconds * 1e7);
 	table_text(t, name);
 }
 

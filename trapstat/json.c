@@ -78,6 +78,7 @@ static void json_add(FILE *out, const struct shown *shown)
 {
 	const struct event *e = &shown->event;
 	json_t *args, *json;
+	json_int_t off = 0;
 	char name[40];
 
 	write_names(out, e);
@@ -98,6 +99,12 @@ static void json_add(FILE *out, const struct shown *shown)
 		json_object_set_new(args, "error_code", hex(e->error - 1));
 	if (e->order)
 		json_object_set_new(args, "order", json_integer(e->order - 1));
+	if (e->waits) {
+		for (int i = 0; i < WAITS; i++)
+			off += e->wait[i];
+		json_object_update_new(args, json_pack("{s:I, s:s}", "off_cpu_ns", off, "why",
+						       text_waits(e->wait).text));
+	}
 	if (*shown->stack)
 		json_object_set_new(args, "stack", json_string(shown->stack));
 	json = json_pack("{s:s, s:s, s:i, s:i, s:f, s:o}", "name", name, "cat", category(e), "pid",

@@ -113,6 +113,7 @@ struct task_struct {
 	struct sighand_struct *sighand;
 	struct mm_struct *mm;
 	unsigned long min_flt, maj_flt;
+	unsigned int in_iowait : 1;
 	struct thread_struct thread;
 } OF_KERNEL;
 

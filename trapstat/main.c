@@ -25,29 +25,29 @@
 #define CAP_BPF		39
 
 static const char usage[] =
-	"Usage: trapstat [OPTION]... [VIEW] [INTERVAL [COUNT]]           (man trapstat)\n"
-	"Count traps and page faults in the kernel. Root alone may do so. To begin with:\n"
+	"Usage: trapstat [OPTION]... [VIEW] [INTERVAL [COUNT]]  (man trapstat has more)\n"
+	"Count traps (exceptions of the CPU) and page faults, as root. To begin with:\n"
 	"  trapstat -- COMMAND [ARG]...   traps and page faults of a command\n"
 	"  trapstat faults                which processes fault, how long, the slowest\n"
 	"  trapstat crashes               who gets SIGSEGV and the like, and where\n"
 	"  trapstat record -o x.html 5    each event: .html, .json, .csv, .folded\n"
-	"Others: none (traps per second), report FILE.json, export [--listen PORT]\n"
+	"And: trapstat (traps per second), report FILE.json, export [--listen PORT]\n"
 	"Count only:                            Show:\n"
 	"  -p, --pid PID[,PID]...  processes      -t, -g, -f     by thread, cgroup, file\n"
-	"  -c, --comm NAME         of that name   -n, --rows N   so many (0: all)\n"
-	"  -u, -k                  user, kernel   --sort COLUMN  as in p99, time or comm\n"
+	"  -c, --comm NAME         of that name   -w, --why      waits: disk, memory..\n"
+	"  -u, -k                  user, kernel   -S, --stacks   the calls that led there\n"
 	"  --cgroup PATH           a cgroup       -H             histograms of durations\n"
-	"  --vector NAME           as in GP, 13   -S             stacks\n"
-	"  --outcome NAME          as in major    -C, --per-cpu  a column for each CPU\n"
-	"  --slower TIME           as in 1ms      -T             the time of each line\n"
-	"How:                                     -b, --batch    below one another\n"
-	"  --duration SECONDS      then end       --json         JSON lines\n"
-	"  -o, --output FILE       - for stdout   --debuginfod   ask for debug info\n"
-	"  --source NAME           see man page   -v, --verbose  why it fails\n"
-	"  --capabilities          what it knows here           -h, --help  -V, --version\n"
-	"Columns: TIME% of elapsed time (traps: of all CPUs); MEDIAN, P99, LONGEST of\n"
-	"durations; MINOR: without I/O, MAJOR: with I/O, OTHER: failed; COW: a copy;\n"
-	"noregs: by get_user_pages(), without a trap; \"N lost\": so many not counted.\n"
+	"  --vector NAME           as in GP, 13   --slower TIME  each fault of 1ms...\n"
+	"  --outcome NAME          as in major    --sort COLUMN  as in p99, time or comm\n"
+	"How:                                     -n, --rows N   so many rows, 0: all\n"
+	"  --duration SECONDS      then end       -C, --per-cpu  a column for each CPU\n"
+	"  -o, --output FILE       - for stdout   -T, --json     time stamps; JSON lines\n"
+	"  -b, --batch             do not redraw  --debuginfod   download debug info\n"
+	"  --source NAME           see man page   -v, --verbose  what failed in BPF\n"
+	"  --capabilities          what this kernel lets it see    -h, --help, -V\n"
+	"MINOR: without I/O, MAJOR: with I/O, ELSEWHERE: no such memory, or it failed;\n"
+	"noregs: by get_user_pages(), without a trap. TIME%: in faults, of elapsed time\n"
+	"(traps: of all CPUs). \"N lost\": not counted. MEDIAN, P99, LONGEST: durations.\n"
 	"Keys: q quit, s sort, p process, t thread, g cgroup, f file, v traps, h help\n";
 
 enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_CRASHES, VIEW_REPORT };
@@ -85,8 +85,8 @@ static double to_seconds(const char *text, const char *what)
 	double n = strtod(text, &rest);
 
 	if (rest == text || *rest || !(n >= 0.01 && n <= 1e6))
-		die_usage("invalid %s '%s'%s", what, text,
-			  rest == text ? " (a command comes after --)" : "");
+		die_usage("invalid %s '%s'%s", what, text, *what != 'i' || rest != text ? "" :
+			  "; views are faults, crashes, record, report, export");
 	return n;
 }
 
@@ -258,15 +258,17 @@ static void read_options(struct options *o, int argc, char **argv)
 		{ "vector", required_argument, NULL, VECTOR },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, 'V' },
+		{ "why", no_argument, NULL, 'w' },
 		{}
 	};
 	int c;
 
 	/* After "faults" and the like, options may follow */
-	while ((c = getopt_long(argc, argv, "bc:CfghHkn:o:p:StTuvV", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "bc:CfghHkn:o:p:StTuvVw", options, NULL)) != -1) {
 		switch (c) {
 		case CAPABILITIES:
 			o->config.capabilities = 1;
+			o->config.why = 1;
 			o->config.follow = 1;
 			break;
 		case CGROUP:
@@ -343,6 +345,9 @@ static void read_options(struct options *o, int argc, char **argv)
 		case 'S':
 			o->config.stacks = 1;
 			break;
+		case 'w':
+			o->config.why = 1;
+			break;
 		case 'T':
 			o->has_stamps = true;
 			break;
@@ -400,6 +405,9 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("-H is for 'trapstat faults' and a command");
 	if (c->stacks && view == VIEW_TRAPS && !o->command)
 		die_usage("-S is for 'trapstat faults', crashes, record and a command");
+	if (c->why && (is_live ? view != VIEW_FAULTS : view != VIEW_RECORD) && !o->command &&
+	    !c->capabilities)
+		die_usage("-w is for 'trapstat faults', record and a command");
 	if (view == VIEW_CRASHES && (c->outcome != WANT_ANY || c->mode != WANT_ANY))
 		die_usage("--outcome, -u and -k are not for crashes");
 	if (!is_live && (o->sort || o->is_json))

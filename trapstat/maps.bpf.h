@@ -9,6 +9,7 @@ unsigned int nothing;			/* 0 */
 unsigned int spawner;			/* the thread of trapstat that forks the command, or 0 */
 bool traps_by_signal;			/* no event has traps other than page faults */
 bool traps_by_mm;			/* handle_mm_fault() is the only source of page faults */
+bool waits_by_mm;			/* of --why: nothing else has their begin */
 
 /* Small: Linux 6.1 gives all functions of a program 512 bytes of stack */
 struct fault {
@@ -17,6 +18,7 @@ struct fault {
 	__s32 stack[2];
 	__u16 flags;
 	__u8 row, outcome, mode, order, signal, si_code, vector, is_fatal;
+	__u8 waits;			/* the task's struct waits is of this fault */
 };
 
 /* A task's call of handle_mm_fault(): in progress, or to be tried again, or past */
@@ -59,6 +61,21 @@ struct {
 	__type(key, __u64);
 	__type(value, struct call);
 } calls SEC(".maps");
+
+/* Of --why: the page fault of a task that is going on, or the last one */
+struct waits {
+	__u64 begin, address, ns[WAITS];
+	__u64 out;			/* since when it is off the CPU, or 0 */
+	__u8 reason, inside;		/* of that; inside: bits by enum wait */
+	__u8 is_going_on, is_refault;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct waits);
+} waits SEC(".maps");
 
 struct perf_begin {
 	__u64 start, address, ip;	/* start: 0 if there is none */
@@ -169,6 +186,7 @@ struct {
 static const struct fault_sum new_sum = {};
 static const struct file_path new_path = {};
 static const struct call new_call = {};
+static const struct waits new_waits = {};
 
 static __always_inline struct cpu_counts *counts_here(void)
 {

@@ -51,6 +51,25 @@ struct long_text text_code(const struct event *event, const struct sources *s)
 }
 
 /**
+ * add_waits - Add the cells of WAIT_COLUMNS
+ * @t:		the table
+ * @s:		the sources
+ * @wait:	why tasks were off the CPU, in ns by enum wait
+ * @share:	of what to show, in ns
+ */
+void add_waits(struct table *t, const struct sources *s, const unsigned long long *wait,
+	       double share)
+{
+	double all = 0;
+
+	for (int i = 0; i < WAITS; i++)
+		all += wait[i];
+	table_number(t, knows_waits(s), all / share);
+	for (int i = 0; i < WAITS; i++)
+		table_number(t, knows_waits(s), wait[i] / share);
+}
+
+/**
  * print_plain - Print a name without characters that a terminal obeys
  * @out:	where to
  * @name:	the name, which may have any characters
@@ -130,16 +149,26 @@ static const struct column slow_columns[] = {
 	{ "PID", "pid", CELL_COUNT, 8, 0, 7 },
 	{ "TID", "tid", CELL_COUNT, 5, 0, 7 },
 	{ "COMM", "comm", CELL_TEXT, 4, 0, 15 },
+	/* Of --why */
+	{ NULL, "io_ns", CELL_NS }, { NULL, "reclaim_ns", CELL_NS },
+	{ NULL, "compaction_ns", CELL_NS }, { NULL, "mmap_lock_ns", CELL_NS },
+	{ NULL, "uffd_ns", CELL_NS }, { NULL, "preempted_ns", CELL_NS },
+	{ NULL, "other_ns", CELL_NS },
+	{ "OFF-CPU", "off_cpu_ns", CELL_NS, 1, 0, 7 },
+	{ "WHY", "why", CELL_TEXT, 1, 14, 30 },
 };
 
-static void init_slow(struct table *t)
+static void init_slow(struct table *t, const struct sources *s)
 {
-	table_init(t, "slow_fault", slow_columns, sizeof(slow_columns) / sizeof(*slow_columns));
+	int n = sizeof(slow_columns) / sizeof(*slow_columns);
+
+	table_init(t, "slow_fault", slow_columns, s->config->why ? n : n - WAITS - 2);
 }
 
 static void add_slow(struct table *t, const struct event *event, const struct sources *s)
 {
 	struct long_text code = text_code(event, s);
+	unsigned long long off = 0;
 	struct text address;
 
 	if (!strcmp(code.text, "-") && event->ip)
@@ -156,17 +185,26 @@ static void add_slow(struct table *t, const struct event *event, const struct so
 	table_number(t, true, event->pid);
 	table_number(t, true, event->tid);
 	table_text(t, text_plain(event->comm, COMM_SIZE).text);
+	if (!s->config->why)
+		return;
+	for (int i = 0; i < WAITS; i++) {
+		table_number(t, event->waits, event->wait[i]);
+		off += event->wait[i];
+	}
+	table_number(t, event->waits, off);
+	table_text(t, text_waits(event->wait).text);
 }
 
 /**
  * print_slow_head - The head of a table of slow faults
  * @out:	where to
+ * @s:		the sources
  */
-void print_slow_head(const struct output *out)
+void print_slow_head(const struct output *out, const struct sources *s)
 {
 	struct table t;
 
-	init_slow(&t);
+	init_slow(&t, s);
 	table_head(out, &t);
 }
 
@@ -180,7 +218,7 @@ void print_slow(const struct output *out, const struct event *event, const struc
 {
 	struct table t;
 
-	init_slow(&t);
+	init_slow(&t, s);
 	add_slow(&t, event, s);
 	table_line(out, &t);
 }
@@ -201,7 +239,7 @@ void print_slowest(const struct output *out, const struct counts *c, const struc
 		return;
 	if (!out->is_json)
 		fputc('\n', out->file);
-	init_slow(&t);
+	init_slow(&t, s);
 	for (int i = 0; i < c->slows && i < most; i++)
 		add_slow(&t, &c->slow[i], s);
 	table_print(out, &t);
@@ -427,7 +465,7 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 	};
 	static const char * const failures[FAILURES] = {
 		"mappings", "paths of files", "names", "memory of the kernel", "instructions",
-		"stacks",
+		"stacks", "waits",
 	};
 	unsigned long long n = lost_of(c), skipped = skipped_of(c);
 	json_t *json;

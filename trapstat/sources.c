@@ -149,6 +149,41 @@ static bool attach(struct sources *s, struct bpf_program *program)
 	return true;
 }
 
+static bool attach_to(struct sources *s, struct bpf_program *program, const char *tracepoint)
+{
+	struct bpf_link *link = bpf_program__attach_raw_tracepoint(program, tracepoint);
+
+	if (link)
+		s->link[s->links++] = link;
+	return link;
+}
+
+/* Why tasks are off the CPU. Without one of these, it is "other" */
+static void attach_waits(struct sources *s)
+{
+	typeof(s->bpf->progs) *p = &s->bpf->progs;
+	const struct {
+		struct bpf_program *program;
+		const char *tracepoint;
+	} where[] = {
+		{ p->why_reclaimed, "mm_vmscan_direct_reclaim_end" },
+		{ p->why_reclaim, "mm_vmscan_direct_reclaim_begin" },
+		{ p->why_reclaimed, "mm_vmscan_memcg_reclaim_end" },
+		{ p->why_reclaim, "mm_vmscan_memcg_reclaim_begin" },
+		{ p->why_compacted, "mm_compaction_end" },
+		{ p->why_compaction, "mm_compaction_begin" },
+		{ p->why_mmap_locked, "mmap_lock_acquire_returned" },
+		{ p->why_mmap_lock, "mmap_lock_start_locking" },
+	};
+
+	s->waits = attach(s, p->why_switch);
+	s->bpf->bss->waits_by_mm = !attach(s, p->why_kernel) || !attach(s, p->why_user);
+	for (unsigned int i = 0; i < sizeof(where) / sizeof(*where); i++)
+		attach_to(s, where[i].program, where[i].tracepoint);
+	attach(s, p->why_uffd);
+	s->refaults = attach(s, p->why_refault);
+}
+
 static bool attach_all(struct sources *s, const struct config *config)
 {
 	typeof(s->bpf->progs) *p = &s->bpf->progs;
@@ -191,6 +226,8 @@ static bool attach_all(struct sources *s, const struct config *config)
 		attach(s, p->process_exit);
 	}
 	freed = attach(s, p->process_free);
+	if (config->why)
+		attach_waits(s);
 	s->times = config->traps && attach(s, p->trap_exit);
 	s->traps = config->traps && attach(s, p->trap_entry);
 	if (config->follow)
@@ -286,6 +323,8 @@ static int try_ends(struct sources *s, struct config *config, const unsigned int
 		else if (program == p->perf_minor || program == p->perf_major ||
 			 program == p->perf_plug)
 			wanted = s->ends == ENDS_BY_PERF;
+		else if (!strncmp(bpf_program__name(program), "why_", 4))
+			wanted = config->why;
 		else if (program == p->trap_entry || program == p->trap_exit ||
 			 program == p->nmi_handler || program == p->mce_record)
 			wanted = IS_X86;
@@ -300,6 +339,8 @@ static int try_ends(struct sources *s, struct config *config, const unsigned int
 		bpf_map__set_max_entries(s->bpf->maps.calls, 1);
 	if (!config->stacks)
 		bpf_map__set_max_entries(s->bpf->maps.stacks, 1);
+	if (!config->why)
+		bpf_map__set_max_entries(s->bpf->maps.waits, 1);
 	if (!config->record || s->ends <= ENDS_BY_RECORD)
 		bpf_map__set_max_entries(s->bpf->maps.errors, 1);
 	if (!config->ends_by_perf)
@@ -389,6 +430,10 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 		fputs("trapstat: this kernel has no sched:sched_wakeup_new to follow a command\n",
 		      stderr);
 		error = -ENOTSUP;
+	} else if (config->why && !knows_waits(s) && !config->capabilities) {
+		fputs("trapstat: -w takes a source with durations, and Linux 5.18 or newer\n",
+		      stderr);
+		error = -ENOTSUP;
 	}
 	if (error)
 		sources_close(s);
@@ -461,6 +506,10 @@ void sources_print(const struct sources *s)
 		  knows_copies(s) ? ends : "-", events },
 		{ "mapping and offset of a slow fault",
 		  !knows_ends(s) ? "-" : s->find_vma ? "bpf_find_vma()" : "/proc/PID/maps", mm },
+		{ "why a task was off the CPU (-w)",
+		  knows_waits(s) ? "sched:sched_switch and others" : "-", "Linux 5.18" },
+		{ "of that, a refault or userfaultfd",
+		  s->refaults ? "kprobes" : "-", "one with kprobes" },
 		{ IS_X86 ? "other traps, by vector" : NULL, traps, events },
 		{ IS_X86 ? "time in them" : NULL, s->times ? "trap:trap_exit" : "-", events },
 		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "any" },

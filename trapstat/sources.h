@@ -28,8 +28,9 @@ struct sources {
 	enum ends ends;
 	bool btf, find_vma, has_regs;
 	bool traps, times, begins, signals, nmi, mce, follow;
+	bool waits, refaults;		/* of --why */
 	bool traps_by_signal;		/* no more of them than have a signal */
-	struct bpf_link *link[24];
+	struct bpf_link *link[40];
 	int links, map;		/* map: which of the two maps of faults is in use */
 	int cpus;			/* those that are possible */
 	struct cpu_counts *count;	/* [cpus] */
@@ -73,6 +74,12 @@ static inline bool knows_durations(const struct sources *s)
 static inline bool knows_copies(const struct sources *s)
 {
 	return s->ends <= ENDS_BY_RECORD;
+}
+
+/* Whether it is known why a task was off the CPU in the course of a fault */
+static inline bool knows_waits(const struct sources *s)
+{
+	return s->waits && knows_durations(s);
 }
 
 static inline bool knows_kinds(const struct sources *s)

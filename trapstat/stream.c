@@ -75,7 +75,7 @@ int view_stream(struct sources *s, struct options *o)
 	if (o->config.crashes)
 		print_crash_head(&stream.out);
 	else
-		print_slow_head(&stream.out);
+		print_slow_head(&stream.out, s);
 	fflush(stdout);
 	if (o->command && command_start(s, o))
 		return 1;

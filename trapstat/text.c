@@ -27,6 +27,10 @@ const char * const signal_names[SIGNALS] = {
 	"SIGILL", "SIGTRAP", "SIGBUS", "SIGFPE", "SIGSEGV",
 };
 
+const char * const wait_names[WAITS] = {
+	"io", "reclaim", "compaction", "mmap_lock", "uffd", "preempted", "other",
+};
+
 const int signal_numbers[SIGNALS] = SIGNAL_NUMBERS;
 
 /**
@@ -126,19 +130,43 @@ struct text text_flags(unsigned int outcome, unsigned int flags)
 {
 	static const char * const names[] = {
 		"anon", "file", "shmem", "hugetlb", "cow", "swapin", NULL, NULL, NULL,
-		"numa", "uffd", "migration",
+		"numa", "uffd", "migration", "refault",
 	};
 	struct text t = { "" };
 
 	if (!(flags & FLAG_KIND))
 		snprintf(t.text, sizeof(t.text), "%s",
 			 flags & FLAG_KIND_UNKNOWN || outcome > OUTCOME_FAILED ? "-" : "special");
-	for (int i = 0; i < 12; i++) {
+	for (int i = 0; i < 13; i++) {
 		if (!(flags & 1 << i) || !names[i])
 			continue;
 		if (t.text[0])
 			strcat(t.text, ",");
 		strcat(t.text, names[i]);
+	}
+	return t;
+}
+
+/**
+ * text_waits - Why a task was off the CPU: the three longest
+ * @wait:	for how long, by enum wait
+ */
+struct text text_waits(const unsigned long long *wait)
+{
+	unsigned long long left[WAITS];
+	struct text t = { "" };
+	int most, size = 0;
+
+	memcpy(left, wait, sizeof(left));
+	for (int n = 0; n < 3; n++) {
+		most = 0;
+		for (int i = 1; i < WAITS; i++)
+			most = left[i] > left[most] ? i : most;
+		if (!left[most])
+			break;
+		size += snprintf(t.text + size, sizeof(t.text) - size, "%s%s %s", n ? ", " : "",
+				 wait_names[most], text_ns(left[most]).text);
+		left[most] = 0;
 	}
 	return t;
 }

@@ -9,6 +9,7 @@
 extern const char * const row_names[ROWS];
 extern const char * const outcome_names[OUTCOMES];
 extern const char * const mode_names[MODES];
+extern const char * const wait_names[WAITS];
 extern const char * const signal_names[SIGNALS];
 extern const int signal_numbers[SIGNALS];
 
@@ -20,6 +21,7 @@ struct text text_error(int vector, unsigned int code);
 struct text text_ns(unsigned long long ns);
 struct text text_number(bool known, unsigned long long n);
 struct text text_flags(unsigned int outcome, unsigned int flags);
+struct text text_waits(const unsigned long long *wait);
 struct text text_plain(const char *name, size_t size);
 struct text text_place(const struct place *place);
 

@@ -402,6 +402,8 @@ static __always_inline int mm_begins(void *ctx, struct vm_area_struct *vma, __u6
 	}
 	if (!call->retried) {
 		call->ns = 0;
+		if (config.why && (no_regs || waits_by_mm))
+			waits_begin(address);
 		if (!no_regs)
 			count_reached(flags & FAULT_USER ? MODE_USER : MODE_KERNEL);
 	}
@@ -435,6 +437,8 @@ static __always_inline int mm_ends(void *ctx, __u64 address, __u64 stack, __u32 
 	}
 	call->ns += now - call->start;
 	call->start = 0;
+	if (config.why)
+		call->ns = waits_since(call->address, now, call->ns);
 	if (ret & VM_FAULT_RETRY && !call->no_regs) {
 		call->retried = 1;
 		return 0;
@@ -528,6 +532,7 @@ int process_free(struct bpf_raw_tracepoint_args *ctx)
 
 	bpf_map_delete_elem(&calls, &task);
 	bpf_map_delete_elem(&perf_tasks, &task);
+	bpf_map_delete_elem(&waits, &task);
 	bpf_map_delete_elem(&followed, &task);
 	return 0;
 }

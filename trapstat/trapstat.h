@@ -65,6 +65,7 @@ enum flags {
 	FLAG_KIND = 15,
 	FLAG_KIND_UNKNOWN = 0x100,
 	FLAG_NUMA_HINT = 0x200, FLAG_USERFAULTFD = 0x400, FLAG_MIGRATION = 0x800,
+	FLAG_REFAULT = 0x1000,	/* of --why: read again, as it was reclaimed before */
 };
 
 enum by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CGROUP, BY_FILE };
@@ -72,6 +73,15 @@ enum by { BY_NOTHING, BY_PROCESS, BY_THREAD, BY_CGROUP, BY_FILE };
 /* Signals that traps send, by number and si_code; SI_KERNEL and larger ones are code 0 */
 enum { SIGNALS = 5, SIGNAL_CODES = 16 };
 #define SIGNAL_NUMBERS	{ 4, 5, 7, 8, 11 }	/* ILL, TRAP, BUS, FPE, SEGV */
+
+/* Why a task was off the CPU in the course of a page fault */
+enum wait {
+	WAIT_IO,		/* as the kernel counts iowait */
+	WAIT_RECLAIM, WAIT_COMPACTION, WAIT_MMAP_LOCK, WAIT_UFFD,
+	WAIT_PREEMPTED,		/* it could run, and another task did */
+	WAIT_OTHER,
+	WAITS,
+};
 
 /* What could not be counted, and why */
 enum lost {
@@ -91,6 +101,7 @@ enum failure {
 	FAILED_READ,		/* other memory of the kernel, which counts as 0 */
 	FAILED_CODE,		/* the instruction of a #GP: it has no row of its own */
 	FAILED_STACK,		/* -S: no room for one more */
+	FAILED_WAIT,		/* --why: no room to note it */
 	FAILURES,
 };
 
@@ -120,7 +131,7 @@ struct fault_key {
 };
 
 struct fault_sum {
-	unsigned long long count, ns, max;
+	unsigned long long count, ns, max, wait[WAITS];
 	unsigned int bucket[BUCKETS];
 	char name[NAME_SIZE];		/* comm, or name of the file */
 };
@@ -146,7 +157,7 @@ struct place {
 /* A page fault, a trap or a signal of one */
 struct event {
 	unsigned long long end, ns;	/* end: of CLOCK_MONOTONIC; ns: 0 if not known */
-	unsigned long long address, ip, cgroup;
+	unsigned long long address, ip, cgroup, wait[WAITS];
 	struct place place, code;	/* of address, and of ip */
 	unsigned int pid, tid, own_pid;	/* own_pid: in its own PID namespace; 0: not known */
 	unsigned int error;		/* the error code, and one; 0: not known */
@@ -154,6 +165,7 @@ struct event {
 	unsigned short flags;
 	unsigned char row, outcome, mode;
 	unsigned char order;		/* of its folio, and one; 0: not known */
+	unsigned char waits;		/* "wait" is known */
 	unsigned char signal, si_code;	/* of ROW_SIGNAL, as the next two */
 	unsigned char vector, is_fatal;	/* vector: NO_VECTOR if not known */
 	char comm[COMM_SIZE];
@@ -195,6 +207,7 @@ struct config {
 	unsigned char record;		/* send each event */
 	unsigned char crashes;		/* send each signal of a trap, and nothing else */
 	unsigned char stacks;		/* with each event that is sent or slow */
+	unsigned char why;		/* note why tasks are off the CPU */
 	unsigned char capabilities;	/* print what the sources have */
 	unsigned char follow;		/* the tasks of the map "followed" alone */
 	unsigned long long ns_dev, ns_ino;	/* of our PID namespace; 0: the first one */

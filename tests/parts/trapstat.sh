@@ -167,6 +167,15 @@ durations_right() {
 	exits held 0 && cat "$file" && held 5 && exits slower 0 && cat "$file" && held 5 || return 1
 	! has_btf || [ "$(grep -cE ' \[anon\]\+0.* workload$' "$file")" -ge 5 ]
 }
+# Each read waits for the disk, and only the second one of a page is a refault
+why_right() {
+	exits refault 0 && cat "$file" && faults 200 205 'MAJOR user file' &&
+	faults 100 100 'MAJOR user file,refault' || return 1
+	grep -q ' OTHER%' "$file" || says ' IO% ' || return 1
+	! has_btf || [ "$(grep -cE ' io [0-9.]+[mu]?s' "$file")" -ge 3 ] || return 1
+	file=$job/held
+	[ "$(grep -cE ' uffd [0-9.]+m?s' "$file")" = 5 ]
+}
 faults_right() {
 	exits table 0 && grep -q 'CPU[01]/s' "$file" && exits process 0 && of_group workload 3500 3600 && of_group workload 3000 3050 8 &&
 	of_group workload 500 540 10 && exits execed 0 && of_group workload 1000 1100 &&
@@ -463,7 +472,7 @@ refuses() {
 	-n x faults:invalid row count 'x'
 	0.001:invalid interval '0.001'
 	1e9:invalid interval '1e9'
-	ls:invalid interval 'ls' (a command comes after --)
+	ls:invalid interval 'ls'; views are faults, crashes, record, report, export
 	1 0:invalid count '0'
 	1 2 3:extra operand '3'
 	--duration x:invalid duration 'x'
@@ -564,7 +573,7 @@ json_here() {
 	"$trapstat" crashes -S --json -- "$workload" $crashing >"$logs/json-crashes" &&
 	"$trapstat" --json -H -o "$logs/json-command" -- "$workload" anon 1000 segv 5 &&
 	"$trapstat" --json -C 0.2 3 >"$logs/json-traps" || return 1
-	for view in '-t' '-g' '-f' '-S -c trapstat'; do
+	for view in '-t' '-g' '-f' '-S -w -c trapstat'; do
 		# shellcheck disable=SC2086 # a list of words
 		"$trapstat" --json faults $view 0.3 2 >"$logs/json-faults${view%% *}" || return 1
 	done
@@ -652,6 +661,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: exit status and children of a command, and two at once" commands_right
 	check "$kernel: filters" filters_right
 	check "$kernel: a fault that is held for 20 ms takes as long" durations_right
+	check "$kernel: why faults take long: disk, refault, userfaultfd" why_right
 	check "$kernel: faults by process, thread, file and cgroup" faults_right
 	check "$kernel: sources of second choice" other_sources_right
 	check "$kernel: the source perf has the same faults" perf_right

@@ -291,6 +291,13 @@ static void test_tables(void)
 
 static void test_codes(void)
 {
+	unsigned long long wait[WAITS] = { [WAIT_IO] = 20, [WAIT_UFFD] = 3000, [WAIT_OTHER] = 1 };
+
+	is_text(text_waits(wait).text, "uffd 3.00us, io 20ns, other 1ns");
+	wait[WAIT_RECLAIM] = 99900000;
+	is_text(text_waits(wait).text, "reclaim 99.9ms, uffd 3.00us, io 20ns");
+	memset(wait, 0, sizeof(wait));
+	is_text(text_waits(wait).text, "");
 	is_text(text_error(ROW_PF, 6).text, "write, user, page not present");
 	is_text(text_error(ROW_PF, 0).text, "read, kernel, page not present");
 	is_text(text_error(ROW_PF, 0x35).text, "execute, user, page present, protection key");

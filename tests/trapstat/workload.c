@@ -25,6 +25,7 @@
  * senders	the signals of such traps, by who else may send them: in all ways, N each
  * exec		first writes, by a thread that becomes this program anew
  * processes	that many, one after the other, each with a first write
+ * refault	reads of a mapping of WORKLOAD_FILE, and then, once its pages are reclaimed, again
  * held		first reads, each held by a userfaultfd for 20 ms
  * name	0	take a name with control characters
  * evil	0	take one that would end a script in HTML
@@ -114,17 +115,40 @@ static void step_cow(long n)
 	wait(&status);
 }
 
-static void step_file(long n)
+static int write_file(long n)
 {
 	int fd = open(getenv("WORKLOAD_FILE"), O_RDWR | O_CREAT, 0600);
 	static char page[65536];
 
 	if (fd < 0)
 		die("WORKLOAD_FILE");
-	for (long i = 0; i <= n; i++)
+	for (long i = 0; i < n; i++)
 		if (write(fd, page, PAGE) != PAGE)
 			die("write");
-	write_each(map(n + 1, MAP_PRIVATE, fd) + PAGE, n);
+	return fd;
+}
+
+static void step_file(long n)
+{
+	write_each(map(n + 1, MAP_PRIVATE, write_file(n + 1)) + PAGE, n);
+}
+
+/* Page by page, without the others around it, from the disk */
+static void step_refault(long n)
+{
+	int fd = write_file(n);
+	char *p;
+
+	if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		die("fsync");
+	p = map(n, MAP_SHARED, fd);
+	madvise(p, n * PAGE, MADV_RANDOM);
+	for (int round = 0; round < 2; round++) {
+		for (long i = 0; i < n; i++)
+			read_from(p + i * PAGE);
+		if (madvise(p, n * PAGE, MADV_PAGEOUT))
+			die("MADV_PAGEOUT");
+	}
 }
 
 static void step_shmem(long n)
@@ -567,6 +591,7 @@ int main(int argc, char **argv)
 		{ "senders", step_senders }, { "exec", step_exec },
 		{ "protected", step_protected }, { "crash", step_crash },
 		{ "processes", step_processes }, { "held", step_held },
+		{ "refault", step_refault },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
