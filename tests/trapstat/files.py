@@ -17,9 +17,7 @@ files.py metrics FILE: the samples of an OpenMetrics text, or of one of Promethe
 has to be well-formed.
 files.py terminal COLUMNS COMMAND...: run the command in a terminal of that size, which
 gets 40 columns more after a few frames. Print the longest line before and after that.
-files.py keys COMMAND...: the keys of the live view that the command begins do what they should.
-files.py prometheus FOLDER: scrape the .prom file there with Debian's prometheus and
-prometheus-node-exporter. Fails if a sample differs, or a type or help of the collector."""
+files.py keys COMMAND...: the keys of the live view that the command begins do what they should."""
 import collections
 import csv
 import fcntl
@@ -28,15 +26,10 @@ import os
 import pty
 import re
 import signal
-import socket
 import struct
-import subprocess
 import sys
-import tempfile
 import termios
 import time
-import urllib.parse
-import urllib.request
 
 
 def events(path):
@@ -270,66 +263,6 @@ def press_keys(command):
     print('all keys work, exit status', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-def free_port():
-    """A TCP port that nobody listens on."""
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
-def query(port, expression):
-    """The value of a series in prometheus, or None."""
-    url = 'http://127.0.0.1:%d/api/v1/query?query=%s' % (port, urllib.parse.quote(expression))
-    with urllib.request.urlopen(url, timeout=5) as answer:
-        result = json.load(answer)['data']['result']
-    return float(result[0]['value'][1]) if len(result) == 1 else None
-
-
-def check_prometheus(folder):
-    """Scrape a file of the textfile collector, and compare each sample."""
-    samples, about = {}, set()
-    with open(os.path.join(folder, 'trapstat.prom'), encoding='ascii') as file:
-        for line in file:
-            if not line.startswith('#'):
-                name, value = line.rsplit(' ', 1)
-                samples[name] = float(value)
-            else:
-                about.add(line.strip())
-    exporter, server = free_port(), free_port()
-    with tempfile.TemporaryDirectory() as tmp:
-        with open(tmp + '/config', 'w', encoding='ascii') as file:
-            file.write('scrape_configs: [{job_name: trapstat, scrape_interval: 1s, '
-                       "static_configs: [{targets: ['127.0.0.1:%d']}]}]\n" % exporter)
-        with open(tmp + '/log', 'w', encoding='ascii') as log:
-            programs = [subprocess.Popen(command, stdout=log, stderr=log) for command in (
-                ['prometheus-node-exporter', '--web.listen-address=127.0.0.1:%d' % exporter,
-                 '--collector.disable-defaults', '--collector.textfile',
-                 '--collector.textfile.directory=' + folder],
-                ['prometheus', '--config.file=' + tmp + '/config',
-                 '--storage.tsdb.path=' + tmp + '/data',
-                 '--web.listen-address=127.0.0.1:%d' % server])]
-        found = None
-        try:
-            until = time.time() + 60
-            while found is None and time.time() < until:
-                time.sleep(1)
-                try:
-                    found = query(server, 'trapstat_lost_total{what="faults"}')
-                except OSError:
-                    pass
-            wrong = [name for name, value in samples.items() if query(server, name) != value]
-            url = 'http://127.0.0.1:%d/metrics' % exporter
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                wrong += sorted(about - set(answer.read().decode().splitlines()))
-        finally:
-            for program in programs:
-                program.terminate()
-                program.wait()
-    if wrong or not samples or not about:
-        sys.exit('of %d samples, these differ: %s' % (len(samples), ' '.join(wrong[:5])))
-    print(len(samples), 'samples are equal')
-
-
 if __name__ == '__main__':
     what, *words = sys.argv[1:]
     if what == 'terminal':
@@ -342,7 +275,5 @@ if __name__ == '__main__':
         check_pairs(words)
     else:
         {'events': print_events, 'traps': print_traps, 'faults': print_faults,
-         'crashes': print_crashes,
-         'nested': check_nested,
-         'begin': check_begin,
-         'metrics': print_metrics, 'prometheus': check_prometheus}[what](words[0])
+         'crashes': print_crashes, 'nested': check_nested, 'begin': check_begin,
+         'metrics': print_metrics}[what](words[0])

@@ -122,6 +122,10 @@ def check_prometheus(trapstat, dashboard):
             found = wait_for(both_equal)
             text = get('http://127.0.0.1:%d/metrics' % listen)
             check_queries(query, dashboard, text)
+            about = set(re.findall('^# .*', get('http://127.0.0.1:%d/metrics' % exporter), re.M))
+            with open(tmp + '/text/trapstat.prom', encoding='ascii') as file:
+                if set(re.findall('^# .*', file.read(), re.M)) - about:
+                    sys.exit('the collector has not each type and help')
         finally:
             for program in programs:
                 program.terminate()
