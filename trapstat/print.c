@@ -155,7 +155,7 @@ static const struct column slow_columns[] = {
 	{ NULL, "uffd_ns", CELL_NS }, { NULL, "preempted_ns", CELL_NS },
 	{ NULL, "other_ns", CELL_NS },
 	{ "OFF-CPU", "off_cpu_ns", CELL_NS, 1, 0, 7 },
-	{ "WHY", "why", CELL_TEXT, 1, 14, 30 },
+	{ "WHY", "why", CELL_TEXT, 1, 16, 30 },
 };
 
 static void init_slow(struct table *t, const struct sources *s)

@@ -481,14 +481,14 @@ void sources_close(struct sources *s)
 void sources_print(const struct sources *s)
 {
 	static const char * const names[] = {
-		"pagefault:pagefault_exit, _noregs", "pagefault:pagefault_exit, _noregs (records)",
+		"pagefault:pagefault_exit, _noregs", "records of pagefault:pagefault_exit, _noregs",
 		"fentry, fexit of handle_mm_fault()", "kprobe, kretprobe of handle_mm_fault()",
 		"software events of perf",
 	};
 	const char *ends = knows_ends(s) ? names[s->ends] : "-";
 	const char *begins = s->begins ? "exceptions:page_fault_*" : ends;
-	const char *events = "a kernel with the events trap and pagefault";
-	const char *mm = "one with BPF trampolines or kprobes, or those events";
+	const char *events = "the events trap and pagefault";
+	const char *mm = "BPF trampolines or kprobes";
 	const char *traps = s->traps ? "trap:trap_entry" : s->traps_by_signal ?
 			    "signal:signal_generate, with a signal" : "-";
 	bool by_perf = s->ends == ENDS_BY_PERF;
@@ -500,29 +500,32 @@ void sources_print(const struct sources *s)
 		{ "page faults of user and kernel mode", begins, mm },
 		{ "how they end: minor, major...", ends, mm },
 		{ "how long they take", knows_durations(s) ? ends : "-", mm },
-		{ "faults without registers (get_user_pages)", noregs, mm },
+		{ "faults without a trap (get_user_pages)", noregs, mm },
 		{ "kind of memory", kinds, mm },
-		{ "copies, swap-ins; fixups, stale TLB entries",
+		{ "copies, swap-ins, fixups",
 		  knows_copies(s) ? ends : "-", events },
 		{ "mapping and offset of a slow fault",
 		  !knows_ends(s) ? "-" : s->find_vma ? "bpf_find_vma()" : "/proc/PID/maps", mm },
 		{ "why a task was off the CPU (-w)",
 		  knows_waits(s) ? "sched:sched_switch and others" : "-", "Linux 5.18" },
 		{ "of that, a refault or userfaultfd",
-		  s->refaults ? "kprobes" : "-", "one with kprobes" },
+		  s->refaults ? "kprobes" : "-", "kprobes" },
 		{ IS_X86 ? "other traps, by vector" : NULL, traps, events },
 		{ IS_X86 ? "time in them" : NULL, s->times ? "trap:trap_exit" : "-", events },
-		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "any" },
-		{ IS_X86 ? "handlers of NMIs" : NULL, s->nmi ? "nmi:nmi_handler" : "-", "any" },
+		{ "signals of traps", s->signals ? "signal:signal_generate" : "-", "another kernel" },
+		{ IS_X86 ? "handlers of NMIs" : NULL, s->nmi ? "nmi:nmi_handler" : "-",
+		  "another kernel" },
 		{ IS_X86 ? "records of machine checks" : NULL, s->mce ? "mce:mce_record" : "-",
-		  "one with CONFIG_X86_MCE" },
-		{ "children of a command", s->follow ? "sched:sched_wakeup_new" : "-", "any" },
+		  "CONFIG_X86_MCE" },
+		{ "children of a command", s->follow ? "sched:sched_wakeup_new" : "-",
+		  "another kernel" },
 	};
 
-	printf("%-44s %-42s %s\n", "WHAT", "SOURCE", "IF NOT, IT NEEDS");
+	printf("%-38s %s\n", "WHAT IS KNOWN", "FROM");
 	for (unsigned int i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].fact)
-			printf("%-44s %-42s %s\n", rows[i].fact, rows[i].source,
+			printf("%-38s %s%s\n", rows[i].fact,
+			       strcmp(rows[i].source, "-") ? rows[i].source : "- it needs ",
 			       strcmp(rows[i].source, "-") ? "" : rows[i].who);
 }
 
@@ -536,10 +539,10 @@ void sources_say(FILE *out, const struct sources *s)
 	struct utsname name = {};
 
 	uname(&name);
-	fprintf(out, "\nLinux %.24s: page faults by %s%s%s\n", name.release,
+	fprintf(out, "\nLinux %.18s: page faults by %s%s%s\n", name.release,
 		knows_ends(s) ? source_names[s->ends] : "exceptions:page_fault_*",
-		knows_durations(s) ? ", with outcome and duration" :
-		knows_ends(s) ? ", with outcome" : ", their number alone",
+		knows_durations(s) ? ", outcome, duration" :
+		knows_ends(s) ? ", outcome" : ", their number alone",
 		knows_copies(s) ? ", copies, swap-ins" : knows_kinds(s) ? ", kind of memory" : "");
 	fprintf(out, "other traps: %s\n", s->traps ? "all, with their time" : s->traps_by_signal ?
 		"those that send a signal; all, on a kernel with the events trap" :

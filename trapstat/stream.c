@@ -76,6 +76,8 @@ int view_stream(struct sources *s, struct options *o)
 		print_crash_head(&stream.out);
 	else
 		print_slow_head(&stream.out, s);
+	if (!o->command && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+		fputs("trapstat: a line for each, as it happens; Ctrl-C ends it\n", stderr);
 	fflush(stdout);
 	if (o->command && command_start(s, o))
 		return 1;

@@ -145,7 +145,7 @@ summary_right() {
 		faults 70 70 'SIGNAL user -' && ! says 'other traps' &&
 		grep -qE '^ *[6-9][0-9][0-9] .* MINOR +user +anon,cow$' "$file"
 	else
-		faults 70 70 'ELSEWHERE user -' && says 'other traps: not known without a signal' &&
+		faults 70 70 'ELSEWHERE user -' && says 'other traps: only those that send a signal are known' &&
 		[ "$(grep -c ' (with a signal)$' "$file")" = 2 ]
 	fi
 }
