@@ -425,14 +425,21 @@ many_cpus() {
 	"$top/scripts/vm/boot" -a possible_cpus=512 "$job" && grep -x 0-511 "$job/possible" &&
 	exits perf 0 && faults 1000 1050 'MINOR user anon'
 }
+# bpf_find_vma() fails if a thread holds the lock of the mappings, on a busy host more often.
+# These faults have no kind, and -v says how many they are
+unknown_is_said() {
+	local failed
+	failed=$(sed -n 's/^not found by BPF: mappings //p' "$file")
+	faults 0 "$((${failed:-0} < 400 ? ${failed:-0} : 400))" 'MINOR user -'
+}
 # Without the best source: as it is where fentry, or kprobes as well, are not to be had
 perf_right() {
 	exits perf 0 && cat "$file" &&
 	faults 70 70 'ELSEWHERE user -' || return 1
 	if has_btf; then
-		faults 4700 4800 'MINOR user anon' && faults 1000 1020 'MINOR kernel anon' &&
-		faults 400 450 'MINOR user file' && faults 500 540 'MINOR user shmem' &&
-		faults 900 910 'MINOR noregs -' || return 1
+		faults 4700 4800 'MINOR user (anon|-)' && unknown_is_said &&
+		faults 1000 1020 'MINOR kernel anon' && faults 400 450 'MINOR user file' &&
+		faults 500 540 'MINOR user shmem' && faults 900 910 'MINOR noregs -' || return 1
 	else
 		faults 5600 5900 'MINOR user -' && faults 1000 1020 'MINOR kernel -' || return 1
 	fi
