@@ -177,9 +177,11 @@ static void attach_waits(struct sources *s)
 	};
 
 	s->waits = attach(s, p->why_switch);
-	s->bpf->bss->waits_by_mm = !attach(s, p->why_kernel) || !attach(s, p->why_user);
+	s->bpf->bss->waits_by_mm = !attach_to(s, p->why_fault, "page_fault_kernel") ||
+				   !attach_to(s, p->why_fault, "page_fault_user");
 	for (unsigned int i = 0; i < sizeof(where) / sizeof(*where); i++)
 		attach_to(s, where[i].program, where[i].tracepoint);
+	attach(s, p->why_uffd_end);
 	attach(s, p->why_uffd);
 	s->refaults = attach(s, p->why_refault);
 }

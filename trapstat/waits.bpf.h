@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Of --why: why a task was off the CPU in the course of a page fault. Tracepoints and kprobes say
- * what the task is in; when it leaves the CPU, that is why.
+ * For --why: why a task was off the CPU during a page fault. Tracepoints and kprobes note what
+ * the task is doing. If it leaves the CPU meanwhile, that is the reason.
  */
 #ifndef WAITS_BPF_H
 #define WAITS_BPF_H
@@ -36,7 +36,7 @@ static __noinline int waits_begin(__u64 address)
 	return 0;
 }
 
-/* How long that fault takes up to now, or this time if its begin was missed */
+/* How long that fault has taken up to @now, or @ns if its begin was missed */
 static __always_inline __u64 waits_since(__u64 address, __u64 now, __u64 ns)
 {
 	struct waits *w = waits_here();
@@ -56,14 +56,8 @@ static __always_inline void waits_end(struct fault *f)
 		f->flags |= FLAG_REFAULT;
 }
 
-SEC("raw_tp/page_fault_user")
-int why_user(struct bpf_raw_tracepoint_args *ctx)
-{
-	return is_wanted() ? waits_begin(ctx->args[0]) : 0;
-}
-
-SEC("raw_tp/page_fault_kernel")
-int why_kernel(struct bpf_raw_tracepoint_args *ctx)
+SEC("raw_tp")
+int why_fault(struct bpf_raw_tracepoint_args *ctx)
 {
 	return is_wanted() ? waits_begin(ctx->args[0]) : 0;
 }
@@ -77,7 +71,10 @@ static __always_inline __u8 reason_of(struct waits *w, const struct task_struct 
 	       WAIT_IO : WAIT_OTHER;
 }
 
-/* Whether it is preempted, and the tasks; since Linux 5.18, also the state of the first one */
+/*
+ * Arguments: whether it is preempted, the task that leaves, the next one and, since Linux 5.18,
+ * the state of the one that leaves
+ */
 SEC("raw_tp/sched_switch")
 int why_switch(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -88,6 +85,7 @@ int why_switch(struct bpf_raw_tracepoint_args *ctx)
 	if (w && w->is_going_on) {
 		w->reason = (__u8)ctx->args[0] || !(__u32)ctx->args[3] ? WAIT_PREEMPTED :
 			    reason_of(w, (void *)out);
+		/* It sleeps once, and a kretprobe is missed if too many tasks sleep there */
 		if (w->reason == WAIT_UFFD)
 			w->inside &= ~(1 << WAIT_UFFD);
 		w->out = now;
@@ -102,66 +100,62 @@ int why_switch(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-static __always_inline int enter(enum wait what)
+static __always_inline int note(enum wait what, bool is_inside)
 {
 	struct waits *w = waits_here();
 
 	if (w)
-		w->inside |= 1 << what;
+		w->inside = is_inside ? w->inside | 1 << what : w->inside & ~(1 << what);
 	return 0;
 }
 
-static __always_inline int leave(enum wait what)
-{
-	struct waits *w = waits_here();
-
-	if (w)
-		w->inside &= ~(1 << what);
-	return 0;
-}
-
-/* There are several tracepoints for the same, see sources.c */
+/* sources.c attaches some of these to several tracepoints */
 SEC("raw_tp")
 int why_reclaim(void *ctx)
 {
-	return enter(WAIT_RECLAIM);
+	return note(WAIT_RECLAIM, true);
 }
 
 SEC("raw_tp")
 int why_reclaimed(void *ctx)
 {
-	return leave(WAIT_RECLAIM);
+	return note(WAIT_RECLAIM, false);
 }
 
 SEC("raw_tp")
 int why_compaction(void *ctx)
 {
-	return enter(WAIT_COMPACTION);
+	return note(WAIT_COMPACTION, true);
 }
 
 SEC("raw_tp")
 int why_compacted(void *ctx)
 {
-	return leave(WAIT_COMPACTION);
+	return note(WAIT_COMPACTION, false);
 }
 
 SEC("raw_tp")
 int why_mmap_lock(void *ctx)
 {
-	return enter(WAIT_MMAP_LOCK);
+	return note(WAIT_MMAP_LOCK, true);
 }
 
 SEC("raw_tp")
 int why_mmap_locked(void *ctx)
 {
-	return leave(WAIT_MMAP_LOCK);
+	return note(WAIT_MMAP_LOCK, false);
 }
 
-/* It sleeps once at most, and not all of its callers are traced */
 SEC("kprobe/handle_userfault")
 int why_uffd(void *ctx)
 {
-	return enter(WAIT_UFFD);
+	return note(WAIT_UFFD, true);
+}
+
+SEC("kretprobe/handle_userfault")
+int why_uffd_end(void *ctx)
+{
+	return note(WAIT_UFFD, false);
 }
 
 SEC("kprobe/workingset_refault")
