@@ -152,7 +152,7 @@ def bench(base, patched, bpf, facts, out):
     wrong = ['%s of %s was not measured' % row[1::-1] for row in rows if row[3] is None]
     wrong += ['%s moves getpid by %s' % (line[2], line[4]) for line in found
               if line[0] == 'price' and line[3] == 'getpid' and
-              abs(float(line[4])) > (40 if line[2].startswith('trapstat') else 4)]
+              abs(float(line[4])) > (15 if line[2].startswith('trapstat') else 4)]
     if wrong:
         sys.exit('error: ' + ', '.join(wrong))
 
