@@ -74,8 +74,8 @@ TRACE_EVENT_FN(pagefault_entry,
 );
 
 /*
- * Fires after a page fault was handled, before a signal is delivered, if these
- * events were on, at least one at any moment, since the fault began.
+ * Fires after a page fault was handled and before a signal is delivered, if at
+ * least one of these events has been on all the time since the fault began.
  */
 TRACE_EVENT_FN(pagefault_exit,
 	       TP_PROTO(const struct pagefault *pf),

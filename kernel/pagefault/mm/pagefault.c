@@ -41,7 +41,7 @@ void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 
 	pf->fault_flags = fault_flags;
 	pf->vm_fault = 0;
-	/* The rule of mm_account_fault(). pagefault_result() records errors and I/O */
+	/* As in mm_account_fault(), a retry is major. pagefault_result() follows */
 	pf->outcome = fault_flags & FAULT_FLAG_TRIED ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
 	if (vma_is_anonymous(vma))
 		pf->kind = PAGEFAULT_ANON;
@@ -54,7 +54,7 @@ void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 			   PAGEFAULT_SHMEM : PAGEFAULT_FILE;
 }
 
-/* At its end, if @ret is not 0, after mm_account_fault() has counted the fault */
+/* At the end of handle_mm_fault(), if @ret is not 0, after mm_account_fault() */
 void pagefault_result(struct pt_regs *regs, vm_fault_t ret)
 {
 	struct pagefault *pf = current->pagefault;
@@ -80,7 +80,7 @@ void __pagefault_mark(enum pagefault_outcome outcome, int signo, int si_code)
 {
 	struct pagefault *pf = current->pagefault;
 
-	/* A second signal is lost while the first one is pending */
+	/* Keep the first signal: a second one is lost while it is pending */
 	if (!pf || pf->signo)
 		return;
 	pf->outcome = outcome;

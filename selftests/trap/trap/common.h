@@ -94,7 +94,7 @@ void raise_write(void *arg);
 #endif
 
 #ifndef REG_IP
-/* There, trap_ip is the function that has the access, in C */
+/* On other architectures, trap_ip is the C function with the access */
 #define TRAP_IP_SIZE	256
 #else
 #define TRAP_IP_SIZE	1

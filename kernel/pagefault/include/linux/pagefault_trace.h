@@ -15,7 +15,7 @@
  * interrupts disabled, and current->pagefault points to the record. A fault that
  * finds 0 in the record of the fault that it interrupts fires no event, is counted
  * in pagefault_suppressed (debugfs), and keeps 0 in its own record, for the faults
- * in its handler. It ends at an exception fixup, as nothing sleeps there. A fault
+ * in its handler. It ends at an exception fixup, as a probe must not sleep. A fault
  * in user mode finds no record: the kernel stack was empty. A fault in a kprobe
  * that interrupted a kprobe is suppressed as well; getrusage() may count it.
  */
