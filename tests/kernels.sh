@@ -185,9 +185,9 @@ all_programs() { kselftest_programs; own_programs; }
 # build_raise FILE: the program of tests/in-guest/raise.c
 build_raise() {
 	local selftests="$src/tools/testing/selftests"
-	gcc -O0 -Wall -mno-red-zone -static -I"$selftests" -I"$selftests/trap" -o "$1" \
-		"$top/tests/in-guest/raise.c" "$selftests/trap/common.c" \
-		"$selftests/trap/user_traps.c"
+	gcc -O0 -Wall -mno-red-zone -static -I"$selftests" -I"$selftests/trap" \
+		-I"$selftests/pagefault" -o "$1" "$top/tests/in-guest/raise.c" \
+		"$selftests/pagefault/pagefault.c" "$selftests"/trap/[!t]*.c
 }
 
 # run_recipes KERNEL JOB [OPTION OF BOOT...]: the recipes of the documents, as a user would paste

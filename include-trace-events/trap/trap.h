@@ -45,28 +45,30 @@
  * @user_mode:	1 if the trap interrupted user mode, 0 for kernel mode
  */
 DECLARE_EVENT_CLASS(trap,
-		    TP_PROTO(struct pt_regs *regs, unsigned int vector,
-			     unsigned long error_code),
-		    TP_ARGS(regs, vector, error_code),
+	TP_PROTO(struct pt_regs *regs, unsigned int vector,
+		 unsigned long error_code),
+	TP_ARGS(regs, vector, error_code),
 
-		    TP_STRUCT__entry(__field(unsigned long, ip)
-				     __field(unsigned int, error_code)
-				     __field(unsigned short, vector)
-				     __field(unsigned short, user_mode)
-		    ),
+	TP_STRUCT__entry(
+		__field(unsigned long, ip)
+		__field(unsigned int, error_code)
+		__field(unsigned short, vector)
+		__field(unsigned short, user_mode)
+	),
 
-		    TP_fast_assign(__entry->ip = instruction_pointer(regs);
-				   __entry->error_code = error_code;
-				   __entry->vector = vector;
-				   __entry->user_mode = !!user_mode(regs);
-		    ),
+	TP_fast_assign(
+		__entry->ip = instruction_pointer(regs);
+		__entry->error_code = error_code;
+		__entry->vector = vector;
+		__entry->user_mode = !!user_mode(regs);
+	),
 
-		    TP_printk("vector=%u(%s) error_code=0x%x mode=%s ip=%pS",
-			      __entry->vector,
-			      show_trap_vector(__entry->vector),
-			      __entry->error_code,
-			      __entry->user_mode ? "user" : "kernel",
-			      (void *)__entry->ip)
+	TP_printk("vector=%u(%s) error_code=0x%x mode=%s ip=%pS",
+		__entry->vector,
+		show_trap_vector(__entry->vector),
+		__entry->error_code,
+		__entry->user_mode ? "user" : "kernel",
+		(void *)__entry->ip)
 );
 
 /*
@@ -74,9 +76,9 @@ DECLARE_EVENT_CLASS(trap,
  * was taken: at the instruction for a fault, after it for others such as #BP.
  */
 DEFINE_EVENT(trap, trap_entry,
-	     TP_PROTO(struct pt_regs *regs, unsigned int vector,
-		      unsigned long error_code),
-	     TP_ARGS(regs, vector, error_code)
+	TP_PROTO(struct pt_regs *regs, unsigned int vector,
+		 unsigned long error_code),
+	TP_ARGS(regs, vector, error_code)
 );
 
 /*
@@ -85,9 +87,9 @@ DEFINE_EVENT(trap, trap_entry,
  * Does not fire for a trap whose handler does not return.
  */
 DEFINE_EVENT(trap, trap_exit,
-	     TP_PROTO(struct pt_regs *regs, unsigned int vector,
-		      unsigned long error_code),
-	     TP_ARGS(regs, vector, error_code)
+	TP_PROTO(struct pt_regs *regs, unsigned int vector,
+		 unsigned long error_code),
+	TP_ARGS(regs, vector, error_code)
 );
 
 #endif /* _TRACE_TRAP_H */

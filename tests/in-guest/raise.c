@@ -22,14 +22,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "pagefault.h"
+#include "trap.h"
 #include "user_traps.h"
 
 #define PAGES		16
 #define STEP		8	/* of so many pages of FILE, one is read */
 
 static const int rw = PROT_READ | PROT_WRITE;
-static long page_size;
 
 static void go_on(void)
 {

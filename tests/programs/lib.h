@@ -3,8 +3,8 @@
 #ifndef TESTS_LIB_H
 #define TESTS_LIB_H
 
-#include "common.h"
 #include "pagefault.h"
+#include "trap.h"
 #include "user_traps.h"
 
 #define TRAP_TEST	"/sys/kernel/debug/x86_trap_test"

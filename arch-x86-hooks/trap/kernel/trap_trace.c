@@ -12,21 +12,22 @@
  *    counted and not traced. An NMI ends before the probe continues, so either
  *    both events of such a trap are suppressed, or none.
  *  - A trap from user mode cannot come from a probe. It is always traced.
- *  - A trap in do_machine_check() is suppressed in the same way: if the memory
- *    behind the user's stack is bad, a stack walk would raise the next #MC. If
- *    the task dies there, the CPU traces no further trap of kernel mode.
+ *  - A trap in exc_machine_check_*() is suppressed in the same way: if the memory
+ *    of the user stack has failed, a stack walk would raise the next #MC. If the
+ *    task oopses there, this CPU traces no kernel-mode trap from then on.
  *  - If a probe oopses, the bit stays set in the task that dies. Other tasks on
  *    this CPU are traced as before.
  *
  * trace_test_and_set_recursion() does not work: its transition bit lets one
  * nested event through in each context (task, softirq, IRQ, NMI), and a #BP or
- * #DB of kernel mode counts as an NMI, hence as a context of its own.
+ * #DB in kernel mode counts as an NMI, hence as a context of its own.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/lockdep.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/trace_recursion.h>
 
@@ -44,7 +45,7 @@ static __always_inline bool in_machine_check(void)
 	return IS_ENABLED(CONFIG_X86_MCE) && __this_cpu_read(mce_nesting);
 }
 
-/* In state KPROBE_REENTER, hitting a kprobe is a BUG(), see reenter_kprobe() */
+/* In this state, a probe that hits a kprobe is a BUG(), see reenter_kprobe() */
 static __always_inline bool kprobe_reentered(void)
 {
 #ifdef CONFIG_KPROBES
@@ -70,6 +71,8 @@ static __always_inline bool trap_trace_begin(struct pt_regs *regs)
 	trace_recursion_set(TRACE_TRAP_BIT);
 	/* Only traps on this CPU read the bit, so barrier() suffices */
 	barrier();
+	/* Not before the bit is set: rcu_is_watching() may have a kprobe */
+	RCU_LOCKDEP_WARN(!rcu_is_watching(), "trap event while RCU does not watch");
 	return true;
 }
 
@@ -103,9 +106,10 @@ static int trap_suppressed_show(struct seq_file *m, void *unused)
 {
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		seq_printf(m, "cpu%d %lu\n", cpu,
 			   READ_ONCE(per_cpu(trap_suppressed, cpu)));
+	}
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(trap_suppressed);

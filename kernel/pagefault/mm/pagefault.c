@@ -41,7 +41,7 @@ void pagefault_vma(struct vm_area_struct *vma, struct pt_regs *regs,
 
 	pf->fault_flags = fault_flags;
 	pf->vm_fault = 0;
-	/* As in mm_account_fault(), a retry is major. pagefault_result() follows */
+	/* As in mm_account_fault(), a retry is major. pagefault_result() may change it */
 	pf->outcome = fault_flags & FAULT_FLAG_TRIED ? PAGEFAULT_MAJOR : PAGEFAULT_MINOR;
 	if (vma_is_anonymous(vma))
 		pf->kind = PAGEFAULT_ANON;

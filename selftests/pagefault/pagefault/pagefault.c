@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -29,6 +30,33 @@ void start_pagefaults(const char *name)
 	page_size = sysconf(_SC_PAGESIZE);
 	fault_instance = make_instance(name);
 	skip_traps();
+}
+
+/* must_fork - Fork a child that dies with its parent */
+pid_t must_fork(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child < 0)
+		ksft_exit_fail_msg("fork: %s\n", strerror(errno));
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+	}
+	return child;
+}
+
+/* new_pages - Map memory. The first access to each page faults */
+char *new_pages(size_t size)
+{
+	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
+	madvise(pages, size, MADV_NOHUGEPAGE);
+	return pages;
 }
 
 /* The value of "name=" in a record, 0 without one */

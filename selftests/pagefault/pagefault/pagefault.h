@@ -86,6 +86,8 @@ bool fault_matches(const struct pagefault *r, const struct expect_fault *x, cons
 bool faults_match(const struct expect_fault *x, const void *p);
 bool access_is(void *p, enum how how, const struct expect_fault *x);
 
+pid_t must_fork(void);
+char *new_pages(size_t size);
 char *must_map(int flags, int fd, size_t size);
 int new_file(off_t pages);
 void drop_cache(int fd);

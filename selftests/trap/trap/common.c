@@ -13,16 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <linux/hw_breakpoint.h>
 
 #include "common.h"
-
-#define EVENT_FORMAT ": trap_%15[a-z]: vector=%u(%15[^)]) error_code=0x%x mode=%15s ip=%159[^\n]"
 
 #define EFLAGS_TF	0x100L
 #define EFLAGS_NT	0x4000L
@@ -130,19 +126,6 @@ const char *make_instance(const char *name)
 	ksft_exit_fail_msg("too many instances\n");
 }
 
-/* trace_on - Enable both events, with @filter */
-void trace_on(const char *instance, const char *filter)
-{
-	must(put(instance, "trace", " "), "trace");
-	must(put(instance, "events/trap/filter", "%s", filter), filter);
-	must(put(instance, "events/trap/enable", "1"), "enable");
-}
-
-void trace_off(const char *instance)
-{
-	must(put(instance, "events/trap/enable", "0"), "disable");
-}
-
 /* open_trace - Open the trace of @cpu, or of all CPUs if @cpu is -1 */
 FILE *open_trace(const char *instance, int cpu)
 {
@@ -157,82 +140,6 @@ FILE *open_trace(const char *instance, int cpu)
 	if (!f)
 		ksft_exit_fail_msg("%s: %s\n", path, strerror(errno));
 	return f;
-}
-
-bool next_event(FILE *f, struct event *e)
-{
-	char line[512], which[16], mode[16];
-	char *at, *cpu;
-
-	while (fgets(line, sizeof(line), f)) {
-		at = strstr(line, ": trap_e");
-		if (!at || sscanf(at, EVENT_FORMAT, which, &e->vector, e->name,
-				  &e->error_code, mode, e->ip) != 6)
-			continue;
-		e->exit = !strcmp(which, "exit");
-		e->user = !strcmp(mode, "user");
-		cpu = strstr(line, " [");
-		e->cpu = cpu && cpu < at ? atoi(cpu + 2) : -1;
-		return true;
-	}
-	return false;
-}
-
-/* traps_match - Whether @cpu has the events of @x, and no other CPU has any */
-bool traps_match(const char *instance, const struct expect_traps *x, int cpu)
-{
-	int entries = 0, exits = 0, wrong = 0, elsewhere = 0;
-	struct event e;
-	FILE *f;
-
-	f = open_trace(instance, cpu);
-	while (next_event(f, &e)) {
-		int *count = e.exit ? &exits : &entries;
-		const char *ip = e.exit ? x->exit_ip : x->entry_ip;
-
-		++*count;
-		if (e.vector == x->vector && e.error_code == x->error_code &&
-		    !strcmp(e.name, x->name) && e.user == x->user &&
-		    !strcmp(e.ip, ip) && exits == entries - !e.exit)
-			continue;
-		if (wrong++)
-			continue;
-		ksft_print_msg("%s %d: %u(%s) error code 0x%x %s ip %s\n",
-			       e.exit ? "exit" : "entry", *count, e.vector, e.name, e.error_code,
-			       e.user ? "user" : "kernel", e.ip);
-		ksft_print_msg("expected: %u(%s) error code 0x%x %s ip %s\n", x->vector, x->name,
-			       x->error_code, x->user ? "user" : "kernel", ip);
-	}
-	fclose(f);
-
-	f = open_trace(instance, -1);
-	while (next_event(f, &e))
-		elsewhere += e.cpu != cpu;
-	fclose(f);
-
-	if (entries == x->rounds && exits == x->rounds && !wrong && !elsewhere)
-		return true;
-	ksft_print_msg("CPU %d: %d expected, %d entries, %d exits, %d elsewhere\n", cpu,
-		       x->rounds, entries, exits, elsewhere);
-	return false;
-}
-
-/* suppressed - How many events the guard has suppressed on this CPU. Call pin() before. */
-unsigned long suppressed(void)
-{
-	int cpu, mine = sched_getcpu();
-	unsigned long n, found = 0;
-	char line[64];
-	FILE *f;
-
-	f = fopen(SUPPRESSED, "r");
-	if (!f)
-		ksft_exit_fail_msg("%s: %s\n", SUPPRESSED, strerror(errno));
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "cpu%d %lu", &cpu, &n) == 2 && cpu == mine)
-			found = n;
-	fclose(f);
-	return found;
 }
 
 bool kernel_of_64_bit(void)
@@ -279,32 +186,6 @@ int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 	return syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/*
- * breakpoint - Break at a kernel instruction, or on a write to a byte of ours
- *
- * A kernel breakpoint is as long as the kernel's long, which may not be ours.
- */
-int breakpoint(uint64_t address, bool kernel)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_BREAKPOINT,
-		.bp_type = kernel ? HW_BREAKPOINT_X : HW_BREAKPOINT_W,
-		.bp_addr = address, .bp_len = kernel ? 8 : 1,
-		.exclude_kernel = !kernel, .exclude_user = kernel,
-	};
-	int fd;
-
-	/* The address of a symbol is 0 with kptr_restrict=2 */
-	if (kernel && !address)
-		return -1;
-	fd = perf_open(&attr, 0, -1);
-	if (fd < 0 && kernel) {
-		attr.bp_len = 4;
-		fd = perf_open(&attr, 0, -1);
-	}
-	return fd;
-}
-
 /* start - Print the header. Skip without root, @event or one of the CPUs */
 void start(const char *event)
 {
@@ -328,21 +209,6 @@ int cpus(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* must_fork - Fork a child that dies with its parent */
-pid_t must_fork(void)
-{
-	pid_t parent = getpid(), child = fork();
-
-	if (child < 0)
-		ksft_exit_fail_msg("fork: %s\n", strerror(errno));
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
-	}
-	return child;
-}
-
 void pin(int cpu)
 {
 	cpu_set_t one;
@@ -351,18 +217,6 @@ void pin(int cpu)
 	CPU_SET(cpu, &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
 		ksft_exit_fail_msg("CPU %d: %s\n", cpu, strerror(errno));
-}
-
-/* new_pages - Map memory. The first access to each page faults */
-char *new_pages(size_t size)
-{
-	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (pages == MAP_FAILED)
-		ksft_exit_fail_msg("mmap: %s\n", strerror(errno));
-	madvise(pages, size, MADV_NOHUGEPAGE);
-	return pages;
 }
 
 __thread unsigned long trap_ip, resume_ip;

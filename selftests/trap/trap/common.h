@@ -14,31 +14,8 @@
 #include "kselftest.h"
 
 #define TRACING		"/sys/kernel/tracing"
-#define SUPPRESSED	"/sys/kernel/debug/x86/trap_suppressed"
-
-/* Numbers of vectors, SDM volume 3, "Exception and Interrupt Reference" */
-#define BP	3
-#define PF	14
 
 #define IP_SIZE		160	/* a number as printed, or a symbol of the kernel */
-
-/* A record of the trap events */
-struct event {
-	unsigned int vector, error_code;
-	char name[16];
-	bool exit, user;
-	char ip[IP_SIZE];
-	int cpu;
-};
-
-/* Expected trace of a CPU: entries and exits in turn */
-struct expect_traps {
-	unsigned int vector, error_code;
-	const char *name;
-	bool user;
-	char entry_ip[IP_SIZE], exit_ip[IP_SIZE];
-	int rounds;
-};
 
 /* Files */
 __printf(3, 4) int put(const char *dir, const char *file, const char *fmt, ...);
@@ -47,26 +24,18 @@ void must(int ret, const char *what);
 
 /* Tracing */
 const char *make_instance(const char *name);
-void trace_on(const char *instance, const char *filter);
-void trace_off(const char *instance);
 FILE *open_trace(const char *instance, int cpu);
-bool next_event(FILE *f, struct event *e);
-bool traps_match(const char *instance, const struct expect_traps *x, int cpu);
-unsigned long suppressed(void);
 
 /* The kernel and perf */
 bool kernel_of_64_bit(void);
 uint64_t kernel_symbol(const char *name);
 int event_id(const char *event);
 int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu);
-int breakpoint(uint64_t address, bool kernel);
 
-/* Processes and memory */
+/* Processes and CPUs */
 void start(const char *event);
-pid_t must_fork(void);
 void pin(int cpu);
 int cpus(void);
-char *new_pages(size_t size);
 
 /*
  * Traps in user mode

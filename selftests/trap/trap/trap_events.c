@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "common.h"
+#include "trap.h"
 #include "user_traps.h"
 
 /* How often each is raised on each CPU */

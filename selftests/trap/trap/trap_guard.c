@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <linux/bpf.h>
 
-#include "common.h"
+#include "trap.h"
 #include "user_traps.h"
 
 #define ROUNDS		100

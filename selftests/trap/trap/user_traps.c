@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <asm/ldt.h>
 
-#include "common.h"
+#include "trap.h"
 #include "user_traps.h"
 
 /* Error code for LDT entry 0: its selector, 7, without the RPL */

@@ -28,7 +28,7 @@ void __trap_trace_exit(struct pt_regs *regs, unsigned int vector,
  *
  * A NOP while the trap_entry event is disabled.
  *
- * Context: A trap handler, after irqentry_enter() or irqentry_nmi_enter() (RCU
+ * Context: A trap handler, after irqentry_enter*() or irqentry_nmi_enter() (RCU
  *	    watches), inside instrumentation_begin(), interrupts disabled.
  */
 static __always_inline void trap_trace_entry(struct pt_regs *regs,
@@ -47,7 +47,7 @@ static __always_inline void trap_trace_entry(struct pt_regs *regs,
  *
  * A NOP while the trap_exit event is disabled.
  *
- * Context: As for trap_trace_entry(), before irqentry_exit() or
+ * Context: As for trap_trace_entry(), before irqentry_exit*() or
  *	    irqentry_nmi_exit().
  */
 static __always_inline void trap_trace_exit(struct pt_regs *regs,

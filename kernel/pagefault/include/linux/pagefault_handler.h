@@ -14,7 +14,7 @@
 extern u64 pagefault_since;
 extern atomic_t pagefault_suppressed;
 
-/* In state KPROBE_REENTER, hitting a kprobe is a BUG(), see reenter_kprobe() */
+/* In this state, a probe that hits a kprobe is a BUG(), see reenter_kprobe() */
 static __always_inline bool kprobe_reentered(void)
 {
 #ifdef CONFIG_KPROBES

@@ -12,12 +12,12 @@
  *
  * The record is the recursion guard, too. A probe of these events can fault: a
  * stack walk reads memory that is not present. @start is 0 while probes run, with
- * interrupts disabled, and current->pagefault points to the record. A fault that
- * finds 0 in the record of the fault that it interrupts fires no event, is counted
- * in pagefault_suppressed (debugfs), and keeps 0 in its own record, for the faults
- * in its handler. It ends at an exception fixup, as a probe must not sleep. A fault
- * in user mode finds no record: the kernel stack was empty. A fault in a kprobe
- * that interrupted a kprobe is suppressed as well; getrusage() may count it.
+ * interrupts disabled. If a fault finds @start == 0 in the record of the fault that
+ * it interrupts, it comes from a probe: it fires no event and is counted in
+ * pagefault_suppressed in debugfs. Its own @start stays 0, so that faults in its
+ * handler are suppressed, too. It ends at an exception fixup, as a probe must not
+ * sleep. A fault in user mode finds no record: the kernel stack was empty. Faults
+ * are also suppressed while a kprobe is handled that was hit inside another one.
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
@@ -88,12 +88,12 @@ DECLARE_STATIC_KEY_FALSE(pagefault_key);
 #define pagefault_forget(tsk)	((tsk)->pagefault = NULL)
 #else
 #define pagefault_traced()	false
-static inline void pagefault_forget(struct task_struct *tsk) { }
+#define pagefault_forget(tsk)	((void)(tsk))
 #endif
 
 /**
  * pagefault_mark - Note how the current page fault ends
- * @outcome:	FIXUP or SIGNAL. handle_mm_fault() records the others
+ * @outcome:	FIXUP or SIGNAL. The others need no mark
  * @signo:	number of the signal, 0 without one
  * @si_code:	its si_code
  *
@@ -110,7 +110,7 @@ static __always_inline void pagefault_mark(enum pagefault_outcome outcome,
  * pagefault_note - Note what handle_mm_fault() does for the current page fault
  * @flag:	PAGEFAULT_COW or PAGEFAULT_SWAPIN
  *
- * Context: Any, below handle_mm_fault().
+ * Context: Any. Does nothing if the task is not in a traced fault.
  */
 static __always_inline void pagefault_note(enum pagefault_flags flag)
 {
