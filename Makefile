@@ -26,16 +26,16 @@ help:		## this list
 	@echo "  LOCALMODCONFIG=1      deb: only the modules in use, or =FILE: those in FILE, written by lsmod"
 	@echo "  KERNEL_TREE=DIR       run, shell, deb, send-dry: use HEAD of that git tree; never modify it"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
-	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME"
+	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME; or 'KERNEL, PROGRAM': tests/README.md"
 	@echo "  SERIES=NAME, VERSION=N  send-dry: only that series; the version in the subjects"
 	@echo "  BASE=linux-X.Y        the base kernel (default: the newest)"
 	@echo "  CACHE=DIR             downloads, base trees, kernels, ccache (default: the XDG cache)"
 	@echo "  NO_INSTALL=1          install nothing, say what is missing"
 	@echo "  TIMEOUT=SECONDS       how long a guest may take (default: 300; more for a test that needs it)"
 	@echo "  ROUNDS=N, TRAPS=N     bench, bench-hardware: rounds of each measurement, traps in a round"
-	@echo "  STRESS_SECONDS=N      stress: duration (120), STRESS_SEED=N repeats a run, STRESS_KERNEL=NAME on that kernel alone"
-	@echo "  FIRST=N, LAST=N       bisect: from this patch to that one"
-	@echo "  LOADS=N               sample: how often the module is loaded (100)"
+	@echo "  STRESS_SECONDS=N      check-stress: duration (120), STRESS_SEED=N repeats a run, STRESS_KERNEL=NAME on that kernel alone"
+	@echo "  FIRST=N, LAST=N       check-bisect: from this patch to that one"
+	@echo "  LOADS=N               check-sample: how often the module is loaded (100)"
 	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
 
 run:		## boot the patched kernel, run a program in it, show its traps and page faults
@@ -52,7 +52,7 @@ trapstat:	## build trapstat: page faults on any kernel since 5.13; other traps o
 	@mkdir -p build/trapstat
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat
 
-install: trapstat	## install it and its man page, with DESTDIR= and PREFIX=
+install: trapstat	## install trapstat and its man page, with DESTDIR= and PREFIX=
 	@$(MAKE) -C trapstat OUTPUT=../build/trapstat install
 
 trapstat-deb:	## a package for Debian 12 and newer, in build/packages/

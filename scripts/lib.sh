@@ -14,7 +14,7 @@ done
 
 top=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 until [ -f "$top/scripts/lib.sh" ]; do
-	[ "$top" ] || { echo "error: $0 is in no clone of this project" >&2; exit 1; }
+	[ "$top" ] || { echo "error: $0 is not in a clone of this project" >&2; exit 1; }
 	top=${top%/*}
 done
 cache=${CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/trap-trace-events}

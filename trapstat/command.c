@@ -189,7 +189,7 @@ static void print_usage(const struct output *out, const struct counts *c, const 
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
 	if (s->ends == ENDS_BY_PERF && !s->btf && !out->is_json)
-		fputs("not counted: faults of get_user_pages(), which getrusage has\n",
+		fputs("faults of get_user_pages() are not counted, but getrusage includes them\n",
 		      out->file);
 }
 

@@ -144,7 +144,7 @@ static void add_cells(struct table *t, const struct group *g, bool has_id, const
 }
 
 /**
- * group_root - Where the control groups of version 2 are, or NULL
+ * group_root - Where cgroup v2 is mounted, or NULL
  */
 const char *group_root(void)
 {
@@ -282,8 +282,7 @@ static int print_durations(const struct output *out, struct counts *c, const str
 int view_faults(struct sources *s, struct options *o)
 {
 	if (o->config.by == BY_CGROUP && !group_root())
-		fputs("trapstat: no control groups of version 2 are mounted; -g has no others\n",
-		      stderr);
+		fputs("trapstat: cgroup v2 is not mounted; -g cannot show others\n", stderr);
 	if (!check_sort(o, all_columns[o->config.by], COLUMNS))
 		return 2;
 	return view_intervals(s, o, o->is_histogram ? print_durations : print_faults);

@@ -37,17 +37,17 @@ static const char usage[] =
 	"  -c, --comm NAME         of that name   -w, --why      waits: disk, memory..\n"
 	"  -u, -k                  user, kernel   -S, --stacks   the calls that led there\n"
 	"  --cgroup PATH           a cgroup       -H             histograms of durations\n"
-	"  --vector NAME           as in GP, 13   --slower TIME  each fault of 1ms...\n"
-	"  --outcome NAME          as in major    --sort COLUMN  as in p99, time or comm\n"
-	"How:                                     -n, --rows N   so many rows, 0: all\n"
+	"  --vector NAME           such as GP     --slower TIME  each fault of 1ms...\n"
+	"  --outcome NAME          such as major  --sort COLUMN  such as p99 or comm\n"
+	"How:                                     -n, --rows N   at most N, 0: all\n"
 	"  --duration SECONDS      then end       -C, --per-cpu  a column for each CPU\n"
 	"  -o, --output FILE       - for stdout   -T, --json     time stamps; JSON lines\n"
 	"  -b, --batch             do not redraw  --debuginfod   download debug info\n"
 	"  --source NAME           see man page   -v, --verbose  what failed in BPF\n"
 	"  --capabilities          what this kernel lets it see    -h, --help, -V\n"
-	"MINOR: without I/O, MAJOR: with I/O, ELSEWHERE: no such memory, or it failed;\n"
-	"noregs: by get_user_pages(), without a trap. TIME%: in faults, of elapsed time\n"
-	"(traps: of all CPUs). \"N lost\": not counted. MEDIAN, P99, LONGEST: durations.\n"
+	"MINOR: without I/O, MAJOR: with I/O, ELSEWHERE: did not reach handle_mm_fault(),\n"
+	"as for a bad address; noregs: by get_user_pages(), no trap. TIME%: of elapsed\n"
+	"time (traps: of all CPUs). \"N lost\": not counted. MEDIAN, P99: durations.\n"
 	"Keys: q quit, s sort, p process, t thread, g cgroup, f file, v traps, h help\n";
 
 enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_CRASHES, VIEW_REPORT };
@@ -102,7 +102,7 @@ static unsigned long long to_duration(const char *text)
 	for (int i = 0; i < 4 && rest != text && n > 0 && n < 1e9; i++)
 		if (!strcmp(rest, units[i].name) && n * units[i].ns >= 1)
 			return n * units[i].ns;
-	die_usage("invalid duration '%s': it is as in 500us, 1ms or 2s", text);
+	die_usage("invalid duration '%s': give one such as 500us, 1ms or 2s", text);
 }
 
 static unsigned int to_vector(const char *text)
@@ -110,12 +110,12 @@ static unsigned int to_vector(const char *text)
 	const char *name = text + (*text == '#');
 
 	if (!IS_X86)
-		die("--vector is for x86: there are no traps but page faults here");
+		die("--vector is for x86: on this machine, trapstat counts page faults only");
 	for (unsigned int i = 0; i < ROW_SIGNAL; i++)
 		if (row_names[i] && !strcasecmp(name, row_names[i] + (row_names[i][0] == '#')))
 			return i;
 	if (!isdigit((unsigned char)*text) || strlen(text) > 2 || atoi(text) >= ROW_NMI)
-		die_usage("unknown vector '%s': it is as in GP, 13 or UMIP", text);
+		die_usage("unknown vector '%s': give one such as GP, 13 or UMIP", text);
 	return number(text, 0, "vector");
 }
 
@@ -124,7 +124,7 @@ static unsigned int to_outcome(const char *text)
 	for (unsigned int i = 0; i < OUTCOME_BEGUN; i++)
 		if (!strcasecmp(text, outcome_names[i]))
 			return i;
-	die_usage("unknown outcome '%s': it is as in minor, major or signal", text);
+	die_usage("unknown outcome '%s': give one such as minor, major or signal", text);
 }
 
 static unsigned int to_source(const char *text)
@@ -132,7 +132,7 @@ static unsigned int to_source(const char *text)
 	for (unsigned int i = 0; i <= ENDS_UNKNOWN; i++)
 		if (!strcmp(text, source_names[i]))
 			return i;
-	die_usage("unknown source '%s': it is event, record, fentry, kprobe, perf or none", text);
+	die_usage("unknown source '%s': give event, record, fentry, kprobe, perf or none", text);
 }
 
 static void check_pid(unsigned int pid)
@@ -199,7 +199,7 @@ static int to_cgroup(const char *text)
 		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
 			return fd;
 	}
-	die("invalid cgroup '%s': it is a folder of version 2, as below /sys/fs/cgroup", text);
+	die("invalid cgroup '%s': give a cgroup v2 folder, such as one below /sys/fs/cgroup", text);
 }
 
 static void set_by(struct options *o, enum by by)
@@ -279,7 +279,7 @@ static void read_options(struct options *o, int argc, char **argv)
 			break;
 		case 'c':
 			if (!*optarg || strlen(optarg) >= COMM_SIZE)
-				die_usage("invalid name '%s': it has 1 to 15 bytes", optarg);
+				die_usage("invalid name '%s': a name has 1 to 15 bytes", optarg);
 			memcpy(o->config.comm, optarg, strlen(optarg));
 			break;
 		case 'f':
@@ -377,7 +377,7 @@ static int make_page(const struct options *o, const struct options *given, char 
 	if (!suffix || strcmp(suffix, ".json") || words[1])
 		die_usage("report takes the name of a record, FILE.json");
 	if (o->file && sink_of(o->file) != &page_sink)
-		die_usage("unknown suffix of '%s': a page is .html", o->file);
+		die_usage("unknown suffix of '%s': give .html", o->file);
 	snprintf(page, sizeof(page), "%.*s.html", (int)(suffix - words[0]), words[0]);
 	return view_report(words[0], o->file ? o->file : page);
 }
@@ -417,7 +417,7 @@ static void check_options(const struct options *o, enum view view)
 	if (view == VIEW_RECORD && !o->file)
 		die_usage("record takes -o FILE.html, FILE.json, FILE.csv or FILE.folded");
 	if (view == VIEW_RECORD && !sink_of(o->file))
-		die_usage("unknown suffix of '%s': it is .html, .json, .csv or .folded", o->file);
+		die_usage("unknown suffix of '%s': give .html, .json, .csv or .folded", o->file);
 	if (view != VIEW_RECORD && view != VIEW_EXPORT && !o->command && o->file)
 		die_usage("-o is for record, report, export and a command");
 }
@@ -457,7 +457,8 @@ static int show(struct sources *s, struct options *o, enum view view)
 		return flush_stdout();
 	}
 	if (o->config.slower && !knows_durations(s)) {
-		fputs("trapstat: no source here has the duration of a fault\n", stderr);
+		fputs("trapstat: --slower needs a source with durations: see --capabilities\n",
+		      stderr);
 		return 1;
 	}
 	if (o->duration && !o->until)

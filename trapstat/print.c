@@ -488,7 +488,7 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 	if (skipped)
 		fputs(" in the whole system", out->file);
 	if (!c->knows_skips)
-		fputs(", skipped kprobes not known (before Linux 6.7)", out->file);
+		fputs("; Linux before 6.7 does not count skipped kprobes", out->file);
 	fputc('\n', out->file);
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])

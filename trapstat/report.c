@@ -101,7 +101,7 @@ int view_report(const char *from, const char *to)
 	free(line);
 	fclose(in);
 	if (!end.events && !whole) {
-		fprintf(stderr, "trapstat: %s: no record of \"trapstat record -o FILE.json\"\n",
+		fprintf(stderr, "trapstat: %s: not a record of \"trapstat record -o FILE.json\"\n",
 			from);
 		return 2;
 	}

@@ -378,8 +378,8 @@ static const char *why_not(int error)
 	if (f)
 		fclose(f);
 	if (strstr(line, "[confidentiality]"))
-		return ": it is locked down, see /sys/kernel/security/lockdown";
-	return error == -EPERM ? ": is this a container?" : ": -v says more";
+		return ": the kernel is locked down, see /sys/kernel/security/lockdown";
+	return error == -EPERM ? ": is this a container?" : ": run it with -v for details";
 }
 
 /**
@@ -426,14 +426,15 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 		return error;
 	}
 	if (config->by == BY_FILE && !knows_kinds(s)) {
-		fputs("trapstat: no source here has the file of a fault: it takes BTF\n", stderr);
+		fputs("trapstat: -f needs BTF, and a source with mappings: see --capabilities\n",
+		      stderr);
 		error = -ENOTSUP;
 	} else if (config->follow && !s->follow && !config->capabilities) {
 		fputs("trapstat: this kernel has no sched:sched_wakeup_new to follow a command\n",
 		      stderr);
 		error = -ENOTSUP;
 	} else if (config->why && !knows_waits(s) && !config->capabilities) {
-		fputs("trapstat: -w takes a source with durations, and Linux 5.18 or newer\n",
+		fputs("trapstat: -w needs a source with durations, and Linux 5.18 or newer\n",
 		      stderr);
 		error = -ENOTSUP;
 	}
@@ -441,7 +442,7 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 		sources_close(s);
 	else if (!s->btf && access("/sys/kernel/tracing/events", F_OK) &&
 		 access("/sys/kernel/debug/tracing/events", F_OK))
-		fputs("trapstat: for more sources: mount -t tracefs none /sys/kernel/tracing\n",
+		fputs("trapstat: tracefs is missing: mount -t tracefs none /sys/kernel/tracing\n",
 		      stderr);
 	if (!error && verbose)
 		fprintf(stderr, "trapstat: counting\n");
@@ -515,13 +516,13 @@ void sources_print(const struct sources *s)
 		{ IS_X86 ? "other traps, by vector" : NULL, traps, events },
 		{ IS_X86 ? "time in them" : NULL, s->times ? "trap:trap_exit" : "-", events },
 		{ "signals of traps", s->signals ? "signal:signal_generate" : "-",
-		  "another kernel" },
+		  "the event signal:signal_generate" },
 		{ IS_X86 ? "handlers of NMIs" : NULL, s->nmi ? "nmi:nmi_handler" : "-",
-		  "another kernel" },
+		  "the event nmi:nmi_handler" },
 		{ IS_X86 ? "records of machine checks" : NULL, s->mce ? "mce:mce_record" : "-",
 		  "CONFIG_X86_MCE" },
 		{ "children of a command", s->follow ? "sched:sched_wakeup_new" : "-",
-		  "another kernel" },
+		  "the event sched:sched_wakeup_new" },
 	};
 
 	printf("%-38s %s\n", "WHAT IS KNOWN", "FROM");
@@ -545,11 +546,11 @@ void sources_say(FILE *out, const struct sources *s)
 	fprintf(out, "\nLinux %.18s: page faults by %s%s%s\n", name.release,
 		knows_ends(s) ? source_names[s->ends] : "exceptions:page_fault_*",
 		knows_durations(s) ? ", outcome, duration" :
-		knows_ends(s) ? ", outcome" : ", their number alone",
+		knows_ends(s) ? ", outcome" : ", number only",
 		knows_copies(s) ? ", copies, swap-ins" : knows_kinds(s) ? ", kind of memory" : "");
 	fprintf(out, "other traps: %s\n", s->traps ? "all, with their time" : s->traps_by_signal ?
-		"those that send a signal; all, on a kernel with the events trap" :
-		"not on this kernel without the events trap");
+		"those that send a signal; all, with the trap events" :
+		"only with the trap events");
 	fputs("which processes fault, and how long:   trapstat faults     (key p)\n"
 	      "what a command does, or who crashes:   trapstat -- COMMAND, trapstat crashes\n"
 	      "more:                                  trapstat --help, man trapstat\n", out);

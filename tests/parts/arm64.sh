@@ -86,7 +86,7 @@ lines() {	# LEAST MOST PATTERN: the sum of their first words
 capable() {	# SOURCE KIB
 	of kernel && grep -qx "KernelPageSize: *$2 kB" "$file" && of capabilities &&
 	grep -qE "^how long they take +$1, .* of handle_mm_fault" "$file" &&
-	says 'signal:signal_generate' && says 'status 0' &&
+	says '  signal:signal_generate' && says 'status 0' &&
 	! grep -E 'NMI|machine check|other traps|time in them' "$file" &&
 	of vector && says '--vector is for x86' && says 'status 2' &&
 	! grep -E '^#[A-OQ-Z]|other traps' "$job"

@@ -165,12 +165,12 @@ check 'make run: a guest that panics' panics
 check 'boot: a guest that oopses' oopses
 check 'make run: a guest that hangs' hangs
 check 'bad input: no such program' no_such_program
-check 'bad input: no such ROOT' fails 'there is ROOT=tools' env ROOT=other \
+check 'bad input: no such ROOT' fails 'give ROOT=tools, or' env ROOT=other \
 	"$top/scripts/vm/run-guest"
 check 'bad input: missing tools and NO_INSTALL=1' no_install
 mkdir -p "$logs/no-tree"
-check 'bad input: KERNEL_TREE is no folder' bad_tree 'is no folder' "$logs/none"
-check 'bad input: KERNEL_TREE is no kernel tree' bad_tree 'is no kernel tree' "$logs/no-tree"
+check 'bad input: KERNEL_TREE is not a folder' bad_tree 'is not a folder' "$logs/none"
+check 'bad input: KERNEL_TREE is not a kernel tree' bad_tree 'is not a kernel tree' "$logs/no-tree"
 check 'bad input: KERNEL_TREE is too old' too_old
 check 'bad input: KERNEL_TREE has another architecture only' other_architecture
 check 'bad input: KERNEL_TREE has local changes in touched files' local_changes
@@ -183,12 +183,12 @@ check 'KERNEL_TREE: conflicts that the user solves' conflict
 check 'make clean removes builds, and no work of the user' cleaned
 check 'bad input: make deb of no such BASE' no_deb 'choose one of these: linux-' BASE=linux-9.9
 check 'bad input: make deb, the running kernel has no configuration' no_config
-check 'bad input: make deb, CONFIG is no file' no_deb 'is no file' CONFIG="$logs/none"
+check 'bad input: make deb, CONFIG is not a file' no_deb 'is not a file' CONFIG="$logs/none"
 echo CONFIG_ARM64=y >"$logs/arm64.config"
 check 'bad input: make deb, CONFIG is of another architecture' \
-	no_deb 'of an x86-64 kernel' CONFIG="$logs/arm64.config"
+	no_deb 'is not an x86-64 kernel configuration' CONFIG="$logs/arm64.config"
 check 'bad input: make deb, no modules are in use' \
-	no_deb 'with what lsmod says' LOCALMODCONFIG="$logs/none"
+	no_deb 'with the output of lsmod' LOCALMODCONFIG="$logs/none"
 mkdir -p "$logs/mine" && touch "$logs/mine/work"
-check 'bad input: make series into a folder that has something else' fails 'holds no series' \
+check 'bad input: make series into a folder that has something else' fails 'not hold a series' \
 	"$top/scripts/series/make" --to "$logs/mine" "$base"

@@ -31,7 +31,7 @@ port() (	# ARCHITECTURE
 	pmake() { make -s -C "$dir/ports" O="$out" "$@"; }
 	added=$(grep -c '^+\([^+]\|$\)' "$top/ports/$base/$1.diff")
 	grep "^| $1 | $added |" "$top/ports/README.md" ||
-		{ echo "ports/README.md has another number than $added for $1"; exit 1; }
+		{ echo "ports/README.md has a wrong number of lines for $1: it is $added"; exit 1; }
 	trap 'rm -rf "$out"' EXIT
 	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$top/ports/$base/$1.diff" &&
 	rm -rf "$out" && mkdir -p "$out" && pmake defconfig &&

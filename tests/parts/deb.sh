@@ -27,7 +27,7 @@ configuration() {
 no_tracing() {
 	printf '%s\n' CONFIG_MODULES=y '# CONFIG_FTRACE is not set' \
 		'# CONFIG_DEBUG_KERNEL is not set' >"$logs/no-tracing.config"
-	fails 'missing are CONFIG_FTRACE CONFIG_TRACING' \
+	fails 'need: CONFIG_FTRACE CONFIG_TRACING' \
 		env CONFIG="$logs/no-tracing.config" "$top/scripts/kernel/deb" deb-bad &&
 	rm -rf "$dir/deb-bad"
 }

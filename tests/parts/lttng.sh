@@ -70,7 +70,7 @@ lttng_install() {
 
 lttng_patches() {
 	[ "$(basename "$lttng_git" .git)" = "$lttng_version" ] ||
-		{ echo "that is of $lttng_version, which is not here" >"$cannot"; return 1; }
+		{ echo "this source is not $lttng_version" >"$cannot"; return 1; }
 	"$top/scripts/series/make" --to "$logs/lttng-patches" lttng-modules &&
 	diff -r "$top/patches/lttng-modules" "$logs/lttng-patches"
 }

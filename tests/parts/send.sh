@@ -80,4 +80,4 @@ if [ "$source_version" = "$base_version" ] &&
 	fi
 fi
 SENDER=you@example.org check 'bad input: send-dry by a placeholder' not_sent 'is a placeholder'
-check 'bad input: send-dry of no such series' not_sent 'there are: fixes structs trap' SERIES=none
+check 'bad input: send-dry of no such series' not_sent 'one of: fixes structs trap' SERIES=none

@@ -134,7 +134,7 @@ if [ "$source_version" = "$base_version" ]; then
 		check 'each patch applies without fuzz and offset' no_fuzz
 else
 	skip 'each patch applies without fuzz and offset' \
-		"that is of $base_version, and this source is $source_version"
+		"the patches are for $base_version, but this source is $source_version"
 fi
 check 'README.md quotes what was measured' figures_of_bench
 name='make pin moves a base to the newest version'
