@@ -6,7 +6,6 @@
 
 need clang-19 bpftool modprobe xz cpio man bc
 [ -e /usr/include/bpf/libbpf.h ] || skip_part "there is no libbpf-dev"
-kernels guest tools
 # shellcheck source=tests/stock.sh
 . "$top/tests/stock.sh"
 trapstat=$logs/built/trapstat
@@ -90,8 +89,10 @@ ends() {	# FILE STATUS
 exits() {	# FILE STATUS: the same, and if all went well, nothing is lost
 	ends "$@" && { [ "$2" != 0 ] || nothing_lost; }
 }
+# Without BTF, the kernel may skip a program on a busy host. The counts are to be right all the same
 nothing_lost() {
 	grep -qE '^0 lost(; Linux before 6\.7 .*)?$|"type":"lost",.*"most":0,' "$file" ||
+		{ ! has_btf && grep -qE '^0 to [1-4]?[0-9] lost, skipped programs [0-9]+ in' "$file"; } ||
 		{ grep -E ' lost|"lost"' "$file"; return 1; }
 }
 lost_most() {
@@ -99,14 +100,16 @@ lost_most() {
 		s/.*"type":"lost",.*"most":([0-9]+),.*/\1/p' "$file"
 }
 # The kernel skips a program that it runs already on that CPU. That is an event, and never a task
-accounted() {	# FILE
+within_lost() {
 	local counted lost used
-	ends "$1" 0 && { is_ours || [ "$1" = hotplug-perf ] || nothing_lost; } || return 1
 	lost=$(lost_most)
 	counted=$(sed -n 's/^counted: \(.*\) minor, \(.*\) major; .*/\1 + \2/p' "$file" | bc)
 	used=$(sed -n 's/.*getrusage: \(.*\) minor, \(.*\) major$/\1 + \2/p' "$file" | bc)
-	echo "$1: $counted counted, $used used, $lost lost"
+	echo "$file: $counted counted, $used used, $lost lost"
 	[ "$counted" -le "$used" ] && [ "$((used - counted))" -le "$lost" ]
+}
+accounted() {	# FILE
+	ends "$1" 0 && { is_ours || [ "$1" = hotplug-perf ] || nothing_lost; } && within_lost
 }
 # of_group NAME LEAST MOST [COLUMN]: of the view of faults, the rows of that name
 of_group() {
@@ -152,14 +155,16 @@ summary_right() {
 as_getrusage() {
 	[ "$(sed -n 's/^counted: \(.*\); getrusage: \(.*\)/\1\n\2/p' "$file" | uniq | wc -l)" = 1 ]
 }
-# All are those of getrusage(), and the rows of faults sum up to the row of the trap
+# All are those of getrusage(), and the rows of faults sum up to the row of the trap. Without BTF,
+# the kernel may skip a program, and "lost" has what it missed
 sums_right() {
 	for file in all held children killed kprobe uring leaks counted node java gdb \
 		$(! has_btf || echo perf leaks-perf); do
 		file=$job/$file
 		! grep -q ': No such file' "$file" || continue
 		cat "$file"
-		as_getrusage && traps '#PF' "$(kinds '.*' user)" || return 1
+		as_getrusage || { ! has_btf && within_lost && [ "$(lost_most)" -le 50 ]; } || return 1
+		traps '#PF' "$(kinds '.*' user)" || return 1
 	done
 }
 commands_right() {
@@ -310,7 +315,9 @@ ends_right() {
 	for n in 1 2 3 4; do
 		ends brief$n 0 && ! grep TRAP "$file" && file=$job/brief$n.summary && cat "$file" &&
 			nothing_lost &&
-		grep -qE ' workload\+0x[0-9a-f]+ ' "$file" && grep -qE '^and [0-9]+ more ' "$file" &&
+		grep -qE ' user .* ([A-Za-z_][A-Za-z_0-9.]*|workload[+]0x[0-9a-f]+) +[0-9]+ +[0-9]+ workload$' \
+			"$file" &&
+		grep -qE '^and [0-9]+ more ' "$file" &&
 		[ "$(grep -cE ' [A-Z]+ +(user|kernel|noregs) +[^ ]+$' "$file")" = 1 ] || return 1
 	done
 }
@@ -452,7 +459,7 @@ perf_right() {
 # In each case, it says why, and shows the rest
 perf_refused() {
 	exits perf-user 0 && cat "$file" &&
-	{ says 'perf_event_paranoid is 3' || faults 1000 1050 'MINOR user (anon|-)'; } &&
+	{ says 'perf_event_paranoid is 3' || faults 1000 1150 'MINOR user (anon|-)'; } &&
 	exits perf-seccomp 0 && cat "$file" &&
 	says 'perf_event_open(): Operation not permitted' && faults 1000 1150 '- user -' &&
 	exits perf-limit100:100 0 && cat "$file" && says 'see ulimit -Hn' &&
@@ -677,6 +684,9 @@ check 'stacks in a record, and folded' stacks_here
 check_with chromium 'the page of a record: a range of time, values, flames' page_here
 for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	group=$kernel
+	if selected && is_ours; then
+		kernels "$kernel"
+	fi
 	check "$kernel: the guest boots and runs each view" boots
 	[ -s "$logs/$kernel/started" ] || continue
 	job=$logs/$kernel
