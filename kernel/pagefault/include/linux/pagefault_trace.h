@@ -6,9 +6,8 @@
  * For the page fault trace events, <trace/events/pagefault.h>: the handler of a
  * traced fault keeps a struct pagefault on its stack, and current->pagefault
  * points to it. Faults nest, in an interrupt, an NMI or a probe, so the handler
- * saves and restores the pointer. The task may sleep, migrate and exit meanwhile:
- * the stack and the pointer belong to it. An oops rewinds the stack, so
- * make_task_dead() clears the pointer.
+ * saves and restores the pointer. Both belong to the task, which may sleep and
+ * migrate. An oops rewinds the stack, so make_task_dead() clears the pointer.
  *
  * The record is the recursion guard, too. A probe of these events can fault: a
  * stack walk reads memory that is not present. @start is 0 while probes run, with
