@@ -264,10 +264,10 @@ console_clean() {
 # work_tree DIR COMMIT: a work tree of the patched source's repository, as it is in
 # COMMIT. Its files are links to those of the source where they are the same: git
 # replaces a file that it changes, and builds leave the source alone. The index comes
-# last, so a tree without one is not whole.
-work_tree() {
-	local commit index
-	commit=$(plain_git -C "$shared/src" rev-parse --verify "$2") || return 1
+# last, so a tree without one is not whole. Several parts may want the same one at a time.
+work_tree() (
+	flock 7
+	commit=$(plain_git -C "$shared/src" rev-parse --verify "$2") || exit 1
 	if ! [ -e "$1/.git" ] || ! plain_git -C "$1" rev-parse -q --verify HEAD >/dev/null 2>&1 ||
 	   ! [ -f "$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index)" ]; then
 		rm -rf "$1" && mkdir -p "$(dirname "$1")" &&
@@ -276,7 +276,7 @@ work_tree() {
 		find "$shared/src" -mindepth 1 -maxdepth 1 ! -name .git \
 			-exec cp -al -t "$1" {} + &&
 		index=$(plain_git -C "$1" rev-parse --path-format=absolute --git-path index) &&
-		cp "$shared/src/.git/index" "$1.index" && mv "$1.index" "$index" || return 1
+		cp "$shared/src/.git/index" "$1.index" && mv "$1.index" "$index" || exit 1
 	fi
 	plain_git -C "$1" checkout -q -f --detach "$commit"
-}
+) 7>>"$shared/work_tree.lock"
