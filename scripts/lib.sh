@@ -108,6 +108,19 @@ set_base() {
 	base_tag=v$(echo "${base_version%%-*}" | tr '~' -)
 }
 
+# set_arch KERNEL: what a kernel of that name is for: ARCH and CROSS_COMPILE of its make, machine
+# as QEMU and the compiler call it, the image and the console
+set_arch() {
+	case $1 in
+	arm64*)	set -- arm64 aarch64-linux-gnu- aarch64 arch/arm64/boot/Image ttyAMA0 ;;
+	riscv*)	set -- riscv riscv64-linux-gnu- riscv64 arch/riscv/boot/Image ttyS0 ;;
+	i386*)	set -- i386 '' x86_64 arch/x86/boot/bzImage ttyS0 ;;
+	*)	set -- x86_64 '' x86_64 arch/x86/boot/bzImage ttyS0 ;;
+	esac
+	ARCH=$1 CROSS_COMPILE=$2 machine=$3 image=$4 tty=$5
+	export ARCH CROSS_COMPILE
+}
+
 # Git without the user's settings, so that it does the same for everybody
 plain_git() {
 	GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 \

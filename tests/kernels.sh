@@ -18,7 +18,7 @@ build_kernel() {
 		case $1 in
 		*-base)	work_tree "$dir/src-base" base &&
 			"$top/scripts/kernel/build" "$dir/src-base" "$1" ;;
-		run | icount* | ftracetest | built/[!c]*)
+		run | icount* | ftracetest | arm64* | riscv* | built/[!c]*)
 			"$top/scripts/kernel/build" "$src" "$1" ;;
 		*)	"$top/scripts/kernel/build" -t "$src" "$1" ;;
 		esac
@@ -88,7 +88,8 @@ kernel_make() (
 	from=$1 kernel=$2
 	shift 2
 	use_ccache "$build"
-	kmake "$from" "$dir/$kernel" ARCH=x86_64 CC="$(ccache_for "$kernel") gcc" "$@"
+	set_arch "$kernel"
+	kmake "$from" "$dir/$kernel" CC="$(ccache_for "$kernel") ${CROSS_COMPILE}gcc" "$@"
 )
 
 # kernels NAME...: what a part needs before it begins: these kernels, and the kselftest.
@@ -210,7 +211,7 @@ compare() { "$top/tests/compare.py" "$@"; }
 path_of() {
 	local folder
 	[ "${1#/}" = "$1" ] || { echo "$1"; return; }
-	for folder in "$kselftest/trap" "$kselftest/pagefault" "$tests"; do
+	for folder in ${cross:+"$cross/pagefault"} "$kselftest/trap" "$kselftest/pagefault" "$tests"; do
 		[ ! -x "$folder/$1" ] || break
 	done
 	echo "$folder/$1"
@@ -253,6 +254,8 @@ report() {
 # #NM and #CP of kernel mode log a warning each, and a busy host makes NMI handlers slow. No
 # other complaint may be on the console. Old kernels name the line just before the function.
 complaints='WARNING:|BUG:|UBSAN:|Oops|Kernel panic|INFO: |possible (recursive|circular)'
+# Those of riscv and arm64
+complaints="$complaints|[Kk]ernel BUG|Internal error"
 complaints="$complaints|suspicious RCU|kmemleak: [0-9]+ new|pagealloc: |printk messages dropped"
 allowed='exc_device_not_available|exc_control_protection|do_unexpected_cp[.a-z0-9]*'
 allowed="WARNING: .* at ([^ ]*:[0-9]+ )?($allowed)\+|INFO: NMI handler .* took too long"

@@ -23,7 +23,7 @@ put_stock() (
 	folder=$(stock_kernel "$1") || { echo "there is no $1" >"$cannot"; exit 1; }
 	version=${folder##*/linux-image-}
 	job=$2 n=100
-	cp "$folder/boot/vmlinuz-$version" "$job/bzImage" && rm -rf "$job/files" &&
+	cp "$folder/boot/vmlinuz-$version" "$job/kernel" && rm -rf "$job/files" &&
 	mkdir -p "$job/files/modules" && cd "$job/files" &&
 	gcc -O2 -Wall -static -o init "$top/tests/trapstat/modules.c" &&
 	gcc -O2 -static -o init.vm "$top/scripts/vm/init.c" && ./init.vm tsc >"$job/tsc" || exit 1

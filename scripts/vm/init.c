@@ -192,6 +192,7 @@ static void start_job(int interactive)
 	_exit(127);
 }
 
+#ifdef __x86_64__
 static void print_tsc_khz(void)
 {
 	struct timespec begin, end, pause = { .tv_nsec = 100000000 };
@@ -206,6 +207,9 @@ static void print_tsc_khz(void)
 	ns = (end.tv_sec - begin.tv_sec) * 1e9 + end.tv_nsec - begin.tv_nsec;
 	printf("%.0f\n", tsc / ns * 1e6);
 }
+#else
+#define print_tsc_khz()
+#endif
 
 static void run_tests(void)
 {
