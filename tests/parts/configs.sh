@@ -24,22 +24,6 @@ allmodconfig() (
 	! grep -iE 'warning:|error:' "$logs/allmodconfig.make"
 )
 
-# The page fault events of another architecture, see ports/README.md
-port() (	# ARCHITECTURE
-	out=$dir/built/port-$1
-	export ARCH="$1" LLVM=-19
-	pmake() { make -s -C "$dir/ports" O="$out" "$@"; }
-	added=$(grep -c '^+\([^+]\|$\)' "$top/ports/$base/$1.diff")
-	grep "^| $1 | $added |" "$top/ports/README.md" ||
-		{ echo "ports/README.md has a wrong number of lines for $1: it is $added"; exit 1; }
-	trap 'rm -rf "$out"' EXIT
-	work_tree "$dir/ports" HEAD && plain_git -C "$dir/ports" apply "$top/ports/$base/$1.diff" &&
-	rm -rf "$out" && mkdir -p "$out" && pmake defconfig &&
-	"$src/scripts/config" --file "$out/.config" -e FTRACE -e FUNCTION_TRACER -e WERROR &&
-	pmake olddefconfig && grep -qx CONFIG_TRACEPOINTS=y "$out/.config" &&
-	pmake -j"$(nproc)" W=1 mm/pagefault.o mm/memory.o "arch/$1/mm/fault.o"
-)
-
 clang='clang-19 ld.lld-19 llvm-ar-19 llvm-objcopy-19'
 mkdir -p "$dir/built"
 for config in "$top"/configs/built/*.config; do
@@ -59,14 +43,5 @@ for config in "$top"/configs/built/*.config; do
 done
 # shellcheck disable=SC2034 # for selected()
 group=''
-for port in "$top/ports/$base"/*.diff; do
-	if [ ! -f "$port" ]; then
-		! selected 'configs: ports' || skip 'configs: ports' "there are no ports for $base"
-		break
-	fi
-	name=$(basename "$port" .diff)
-	test="configs: ports: $name compiles with the page fault events"
-	check_with "$clang" "$test" port "$name"
-done
 check_with /usr/include/openssl/opensslv.h \
 	'configs: allmodconfig of the touched folders builds without a warning' allmodconfig

@@ -70,6 +70,8 @@ pagefault:3 560
 pagefault 700
 pagefault 35 arch/x86/mm/fault.c
 pagefault 20 mm/memory.c
+pagefault-arm64 45
+pagefault-riscv 40
 filter 260'
 within_budgets() {
 	local one files

@@ -153,6 +153,13 @@ static bool error_code_matches(const struct pagefault *r, unsigned int access)
 {
 #ifdef RAISE
 	return r->error_code == access;
+#elif defined(__aarch64__)
+	/* ESR_EL1: EC is a data abort from EL0 or from EL1, and WnR a write */
+	return (r->error_code >> 26 & 0x3f) == (access & USER ? 0x24 : 0x25) &&
+	       !(r->error_code & 0x40) == !(access & WRITE);
+#elif defined(__riscv)
+	/* scause: a store or a load page fault */
+	return r->error_code == (access & WRITE ? 15 : 13);
 #else
 	return true;
 #endif
