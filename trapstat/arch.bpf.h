@@ -62,19 +62,21 @@ static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *
 	return true;
 }
 
-#else /* arm64, whose struct pt_regs begins with that of user space */
+#else
+static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __u32 mode,
+				    __u64 error_code)
+{
+	return vector;
+}
+#endif
+
+#ifdef __TARGET_ARCH_arm64	/* struct pt_regs begins with that of user space */
 #define REGS_STATUS(regs)	(__PT_REGS_CAST(regs)->pstate)
 #define RETURN_SIZE		0
 
 static __always_inline __u32 mode_in(__u64 status)
 {
 	return status & 0xf ? MODE_KERNEL : MODE_USER;
-}
-
-static __always_inline __u32 row_of(const struct pt_regs *regs, __u32 vector, __u32 mode,
-				    __u64 error_code)
-{
-	return vector;
 }
 
 static __always_inline bool is_of_trap(const struct pt_regs *regs)
@@ -94,6 +96,35 @@ static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *
 	trap->row = ROW_PF;
 	trap->vector = ROW_PF;
 	trap->address = task->thread.fault_address;
+	return true;
+}
+
+#elif defined(__TARGET_ARCH_riscv)	/* the same; kernel addresses are the upper half */
+#define REGS_STATUS(regs)	(__PT_REGS_CAST(regs)->pc)
+#define RETURN_SIZE		0
+
+static __always_inline __u32 mode_in(__u64 status)
+{
+	return status >> 63 ? MODE_KERNEL : MODE_USER;
+}
+
+static __always_inline bool is_of_trap(const struct pt_regs *regs)
+{
+	return BPF_CORE_READ((const struct pt_regs___kernel *)regs, cause) != 8;
+}
+
+/* Page faults alone: of an instruction, a load or a store, by scause */
+static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *regs,
+				      __u32 number, __u32 si_code)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 cause = task->thread.bad_cause;
+
+	if ((number != 7 && number != 11) || (cause != 12 && cause != 13 && cause != 15))
+		return false;
+	trap->row = ROW_PF;
+	trap->vector = ROW_PF;
+	trap->address = BPF_CORE_READ((const struct pt_regs___kernel *)regs, badaddr);
 	return true;
 }
 #endif

@@ -75,11 +75,12 @@ struct vm_area_struct {
 struct thread_struct {
 	unsigned long cr2, trap_nr, error_code;		/* x86 */
 	unsigned long fault_address, fault_code;	/* arm64 */
+	unsigned long bad_cause;			/* riscv */
 } OF_KERNEL;
 
-/* arm64 */
 struct pt_regs___kernel {
-	int syscallno;
+	int syscallno;					/* arm64 */
+	unsigned long badaddr, cause;			/* riscv */
 } OF_KERNEL;
 
 struct pid_namespace;
