@@ -7,6 +7,8 @@ override CONFIG := $(value CONFIG)
 override KERNEL_TREE := $(value KERNEL_TREE)
 override LOCALMODCONFIG := $(value LOCALMODCONFIG)
 override ONLY := $(value ONLY)
+# Not that of a developer's environment
+export TRAP_ARCH := $(if $(filter command line,$(origin ARCH)),$(ARCH))
 export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
 export STRESS_SECONDS STRESS_SEED STRESS_KERNEL FIRST LAST LOADS
 
@@ -25,6 +27,7 @@ help:		## this list
 	@echo "  CONFIG=FILE           deb: a configuration (default: that of the running kernel)"
 	@echo "  LOCALMODCONFIG=1      deb: only the modules in use, or =FILE: those in FILE, written by lsmod"
 	@echo "  KERNEL_TREE=DIR       run, shell, deb, send-dry: use HEAD of that git tree; never modify it"
+	@echo "  ARCH=arm64, riscv     run: that architecture, with a root of Debian's; arm64-16k, arm64-64k"
 	@echo "  ROOT=tools            run, shell: with trace-cmd, perf and bpftrace of the suite of the base"
 	@echo "  ONLY='NAME'           check, check-PART: only tests whose names begin with NAME; or 'KERNEL, PROGRAM': tests/README.md"
 	@echo "  SERIES=NAME, VERSION=N  send-dry: only that series; the version in the subjects"
