@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# arm64: trapstat for aarch64, on Debian's own arm64 kernels
+# arm64: the page fault events; and trapstat, on our kernels and Debian's own
 #
-# clang compiles it with Debian's libraries for arm64. A guest is a kernel and an initramfs, and
-# says all on its console: see tests/trapstat/arm64-init.
+# clang compiles trapstat with Debian's libraries for arm64. With Debian's kernels, a guest is a
+# kernel and an initramfs, and says all on its console: see tests/trapstat/arm64-init.
 
 # shellcheck source=scripts/kernel/archive.sh
 . "$top/scripts/kernel/archive.sh"
+# shellcheck source=tests/ports.sh
+. "$top/tests/ports.sh"
 need clang-19 ld.lld-19 bpftool mmdebstrap qemu-system-aarch64 cpio bc
+if has_port arm64 && have aarch64-linux-gnu-gcc 'arm64: the page fault events'; then
+	port arm64 arch/arm64/mm/fault.c '-f mte=on' 'arm64-1 arm64 -c 1' 'arm64-2 arm64 -c 2' \
+		'arm64-4 arm64 -c 4' 'arm64-mte arm64 -c 2 -f mte=on' 'arm64-16k arm64-16k -c 2' \
+		'arm64-64k arm64-64k -c 2'
+fi
 sysroot=$logs/sysroot
 files=$logs/files
 libraries=libc6-dev,libgcc-12-dev,linux-libc-dev,libbpf-dev,libdw-dev,libelf-dev,libiberty-dev,libjansson-dev
