@@ -18,7 +18,6 @@
 #ifndef SEGV_MTESERR
 #define SEGV_MTESERR	9
 #endif
-#define HWCAP2_MTE	0x40000
 #define PROT_MTE	0x20
 /* Tagged addresses, synchronous tag checks, all tags */
 #define MTE_SYNC_TAGS	(0x1UL | 0x2UL | 0xfffeUL << 3)
