@@ -29,6 +29,7 @@ programs_of() {
 }
 
 # compiles ARCH WORD...: with clang, what the hook changes, with these options of scripts/config
+# shellcheck disable=SC2046 # a list of words
 compiles() (
 	kernel=$1 out=$logs/clang
 	shift
@@ -38,8 +39,8 @@ compiles() (
 	rm -rf "$out" && mkdir -p "$out" && cp "$dir/$kernel/.config" "$out" &&
 	"$src/scripts/config" --file "$out/.config" "$@" &&
 	make -s -C "$src" O="$out" olddefconfig &&
-	make -s -C "$src" O="$out" -j"$(nproc)" W=1 "arch/$kernel/mm/fault.o" \
-		"arch/$kernel/kernel/traps.o" mm/memory.o
+	make -s -C "$src" O="$out" -j"$(nproc)" W=1 mm/memory.o \
+		$(sed -n 's|^+++ b/\(.*\)[.]c$|\1.o|p' "$hooks/pagefault-$kernel/$kernel-hook.diff")
 )
 
 # The hook with what tests/ports/ARCH.defects changes: the tests that it names fail, and no others
