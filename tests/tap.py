@@ -25,7 +25,7 @@ KNOWN_SKIPS = (
     r'i386, [^:]*: kernel CP: .*',
     r'i386, .*: this machine has (none|no protection keys|one node only)',
     r'(i386|rt), .*: this kernel has no NUMA balancing',
-    r'bisect, .*: this kernel has no page fault events',
+    r'bisect, .*: (this kernel has no page fault events|no pagefault_noregs)',
     r'arm64-(?!mte,).*: no MTE',
     r'smp1, .*: no (QEMU_MONITOR|userfaultfd), or a single CPU',
     r'rt, .*: this kernel has no transparent huge pages, or they are off',

@@ -476,11 +476,11 @@ static void test_remote(const struct remote *m)
 	struct iovec local = { &byte, 1 }, remote = { p, 1 };
 	struct rusage before;
 	struct pagefault r;
-	bool good;
+	bool traced = event_id("pagefault/pagefault_noregs") >= 0, good;
 	FILE *f;
 
-	if (!p) {
-		ksft_test_result_skip("%s: %s\n", m->name, why);
+	if (!p || !traced) {
+		ksft_test_result_skip("%s: %s\n", m->name, traced ? why : "no pagefault_noregs");
 		return;
 	}
 	hold();

@@ -41,6 +41,7 @@ pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 {
 	struct pagefault *outer = current->pagefault;
 
+	lockdep_assert_irqs_disabled();
 	/* Field by field: GCC uses the slow REP STOS to clear a whole struct */
 	pf->address = address;
 	pf->ip = instruction_pointer(regs);
@@ -71,12 +72,10 @@ pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 /* Whether the events have been on since the fault began. If so, set the duration */
 static __always_inline bool pagefault_complete(struct pagefault *pf)
 {
-	u64 now;
+	u64 now = ktime_get_mono_fast_ns();
 
 	if (pf->start < READ_ONCE(pagefault_since))
 		return false;
-
-	now = ktime_get_mono_fast_ns();
 	/* In an NMI or on another CPU, this clock may step back by a few ns */
 	pf->duration = max_t(s64, now - pf->start, 0);
 	WRITE_ONCE(pf->start, 0);
@@ -91,6 +90,7 @@ static __always_inline bool pagefault_complete(struct pagefault *pf)
  */
 static __always_inline void pagefault_end(struct pagefault *pf)
 {
+	lockdep_assert_irqs_disabled();
 	if (pagefault_complete(pf))
 		trace_pagefault_exit(pf);
 	barrier();

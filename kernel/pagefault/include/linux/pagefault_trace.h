@@ -9,14 +9,13 @@
  * saves and restores the pointer. Both belong to the task, which may sleep and
  * migrate. An oops rewinds the stack, so make_task_dead() clears the pointer.
  *
- * The record is the recursion guard, too. A probe of these events can fault: a
- * stack walk reads memory that is not present. @start is 0 while probes run, with
- * interrupts disabled. If a fault finds @start == 0 in the record of the fault that
- * it interrupts, it comes from a probe: it fires no event and is counted in
- * pagefault_suppressed in debugfs. Its own @start stays 0, so that faults in its
- * handler are suppressed, too. It ends at an exception fixup, as a probe must not
- * sleep. A fault in user mode finds no record: the kernel stack was empty. Faults
- * are also suppressed while a kprobe is handled that was hit inside another one.
+ * The record is the recursion guard, too. Probes of these events can fault, e.g. in
+ * a stack walk. They run with interrupts disabled, while @start is 0. So a fault that
+ * finds @start == 0 in the record of the fault that it interrupts comes from a probe,
+ * or from an NMI in one: it fires no event and is counted in pagefault_suppressed in
+ * debugfs. Its @start stays 0, so faults in its handler are suppressed, too. A fault
+ * in user mode finds no record: the kernel stack was empty. Faults are also
+ * suppressed while a kprobe is handled that was hit inside another one.
  */
 #include <linux/jump_label.h>
 #include <linux/mm_types.h>
