@@ -72,7 +72,7 @@ check:		## the tests for every change
 check-quick:	## the first tests to run: patches, style, the kselftest in one guest
 	@tests/check quick
 
-check-ci:	## make check, what the events cost, and each seeded defect of the kernel
+check-ci:	## make check, what the events cost, and each seeded bug of the kernel
 	@tests/check ci
 
 check-all:	## all tests; this takes hours
@@ -82,7 +82,8 @@ check-%:
 	@tests/check $*
 
 bench:		## measure what the events cost, beside other tools, and write build/bench/BASE/
-	@bench/qemu
+	@scripts/deps trapstat
+	@BENCH=1 tests/check cost
 
 bench-hardware:	## measure time on this machine, on the running kernel, and print a table
 	@bench/hardware

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the events cost, of the lines of trap_cost:
 
-figures.py paths check|bench            print the kinds of trap to measure while all is off
+figures.py paths                        print the kinds of trap to measure while all is off
 figures.py check BASE [PATCHED]         compare with the goals; fail if one is missed
-figures.py bench BASE PATCHED BPF FACTS OUT
-                                        make OUT/results.tsv and results.txt
+figures.py results BASE PATCHED BTF     print what make bench has measured, but for its facts
 figures.py hardware LINES               print the table of make bench-hardware
 
 BASE is of the kernel without the series. TRAP_BASE_DIR names the folder of the base, whose file
@@ -16,12 +15,11 @@ import pathlib
 import statistics
 import sys
 
-# The goals: the way, the kind of trap, the most instructions, and whether make bench alone
-# measures it. "off" compares with the unpatched kernel: a static branch that is off is one
-# instruction. exc_page_fault() has one, handle_mm_fault() has two, and a mark is one more. GCC
-# 12 lays out the path of a fault from kernel mode with two more, and that of a first write with
-# one more. Other ways compare with "off" in the same boot. Their means vary by one, with the
-# timer that is in them.
+# The goals: the way, the kind of trap, and the most instructions. "off" compares with the
+# unpatched kernel: a static branch that is off is one instruction. exc_page_fault() has one,
+# handle_mm_fault() has two, and a mark is one more. GCC 12 lays out the path of a fault from
+# kernel mode with two more, and that of a first write with one more. Other ways compare with
+# "off" in the same boot. Their means vary by one, with the timer that is in them.
 GOALS = '''
 off             getpid          0
 off             int3            2
@@ -39,27 +37,19 @@ off             fixup           4
 off             segv            4
 off             segv_access     4
 off             sigbus          4
-off             swap_in         5     bench
-trap            int3            1174
+trap            int3            1167
 trap            zero_page       2
 pagefault_exit  zero_page       740
 pagefault       zero_page       1310
 '''
 
 
-def limits(scope):
-    """The goals of make check-cost or of make bench: the limit by way and kind."""
-    found = {}
-    for way, kind, limit, *only in map(str.split, GOALS.strip().splitlines()):
-        if scope == 'bench' or not only:
-            found[way, kind] = float(limit)
+def limits():
+    """The goals of this base: the limit by way and kind."""
     path = pathlib.Path(os.environ.get('TRAP_BASE_DIR', ''), 'limits')
-    for line in path.read_text().splitlines() if path.is_file() else ():
-        if not line.startswith('#'):
-            way, kind, limit = line.split()[:3]
-            if (way, kind) in found:
-                found[way, kind] = float(limit)
-    return found
+    own = path.read_text() if path.is_file() else ''
+    lines = [line.split() for line in (GOALS + own).splitlines() if line and line[0] != '#']
+    return {(way, kind): float(limit) for way, kind, limit, *_ in lines}
 
 
 class Lines:
@@ -90,9 +80,9 @@ class Lines:
         return statistics.median(self.means[way, kind]) - statistics.median(self.means['off', kind])
 
 
-def compare(base, patched, scope):
+def compare(base, patched):
     """The goals, with what was measured, or None."""
-    for (way, kind), limit in limits(scope).items():
+    for (way, kind), limit in limits().items():
         value = None
         if way == 'off' and {(way, kind)} <= base.means.keys() & patched.means.keys():
             value = patched.single(kind) - base.single(kind)
@@ -117,42 +107,28 @@ def goals(rows):
     return text
 
 
-def records(base, patched, bpf):
-    """The lines of results.tsv."""
-    for kind in (kind for way, kind in patched.means if way == 'off'):
-        if ('off', kind) in base.means:
-            yield 'path', kind, '%g' % base.single(kind), \
-                '%g' % round(patched.single(kind) - base.single(kind), 2)
-    for guest, lines in ('base', base), ('patched', patched), ('bpf', bpf):
-        for way, kind in lines.means if lines else ():
-            if way != 'off':
-                yield 'price', guest, way, kind, '%.1f' % lines.extra(way, kind)
-
-
-def bench(base, patched, bpf, facts, out):
-    """Write the results. Fails if a kind or a way is missing, or if getpid, which no event
-    concerns, takes longer with a way. trapstat itself wakes up on that CPU from time to time."""
-    base, patched, bpf = (pathlib.Path(x).is_file() and Lines(x) for x in (base, patched, bpf))
-    facts = [line.split('\t') for line in pathlib.Path(facts).read_text().splitlines()]
-    rows = list(compare(base, patched, 'bench'))
-    found = [*facts, *records(base, patched, bpf)]
-    out = pathlib.Path(out)
-    out.joinpath('results.tsv').write_text(
-        '# SPDX-License-Identifier: GPL-2.0\n# Made by make bench: bench/README.md\n' +
-        ''.join('\t'.join(line) + '\n' for line in found))
-    text = ''.join('%s: %s\n' % (line[1], ' '.join(line[2:])) for line in facts)
-    text += '\n' + goals(rows)
-    text += '\nOff: instructions without the series, and how many more with it\n\n' + ''.join(
-        '%-24s%12s%10s\n' % line[1:] for line in found if line[0] == 'path')
-    text += '\nOn: instructions more than off in the same boot, by kernel\n\n' + ''.join(
-        '%-12s%-24s%-16s%10s\n' % line[1:] for line in found if line[0] == 'price')
-    skipped = [way for lines in (base, patched, bpf) if lines for way in lines.skipped]
-    text += '\nLeft out: %s\n' % ' '.join(skipped) if skipped else ''
-    out.joinpath('results.txt').write_text(text)
-    wrong = ['%s of %s was not measured' % row[1::-1] for row in rows if row[3] is None]
-    wrong += ['%s moves getpid by %s' % (line[2], line[4]) for line in found
-              if line[0] == 'price' and line[3] == 'getpid' and
-              abs(float(line[4])) > (15 if line[2].startswith('trapstat') else 4)]
+def results(*paths):
+    """Two tables. Fails if a way could not be switched on, or if getpid, which no event concerns,
+    takes longer with it. trapstat itself wakes up on that CPU from time to time."""
+    boots = dict(zip(('base', 'patched', 'btf'), map(Lines, paths)))
+    base, patched = boots['base'], boots['patched']
+    print('\noff: instructions without the series, and how many more with it')
+    for way, kind in base.means:
+        if way == 'off':
+            print('%-16s%8g%8g' % (kind, base.single(kind), patched.single(kind) -
+                                   base.single(kind)))
+    kinds = list(dict.fromkeys(kind for lines in boots.values() for way, kind in lines.means
+                               if way != 'off'))
+    row = '%-8s%-17s' + '%12s' * len(kinds)
+    print('\non: instructions more than off, in the same boot\n' + row % ('kernel', 'way', *kinds))
+    wrong = []
+    for kernel, lines in boots.items():
+        wrong += ['%s cannot be switched on' % way for way in lines.skipped]
+        for way in dict.fromkeys(way for way, _ in lines.means if way != 'off'):
+            print(row % (kernel, way, *('%.1f' % lines.extra(way, kind) if (way, kind) in
+                                        lines.means else '-' for kind in kinds)))
+            if abs(lines.extra(way, 'getpid')) > (15 if way.startswith('trapstat') else 4):
+                wrong.append('%s changes getpid' % way)
     if wrong:
         sys.exit('error: ' + ', '.join(wrong))
 
@@ -182,18 +158,16 @@ def hardware(path):
 def check(base, patched=None):
     """Print the goals. With BASE alone, only see that it has all kinds."""
     base = Lines(base)
-    rows = list(compare(base, Lines(patched) if patched else base, 'check'))
+    rows = list(compare(base, Lines(patched) if patched else base))
     if not patched:
         rows = [row for row in rows if row[0] == 'off']
     print(goals(rows), end='')
     sys.exit(any(verdict(*row[2:]) != 'reached' for row in rows))
 
 
-def main(what, *args):
-    if what == 'paths':
-        print(*[kind for way, kind in limits(*args) if way == 'off'])
-    else:
-        {'check': check, 'bench': bench, 'hardware': hardware}[what](*args)
+def paths():
+    """The kinds that are measured while all is off."""
+    print(*[kind for way, kind in limits() if way == 'off'])
 
 
-main(*sys.argv[1:])
+{f.__name__: f for f in (paths, check, results, hardware)}[sys.argv[1]](*sys.argv[2:])

@@ -22,7 +22,6 @@
 #include <error.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,115 +42,13 @@
 #define MAX_TRAPS	100000
 #define WARM_UP		200
 
-static char *memory, *file, *private;
+static char *memory, *file, *private, *after_file;
 static char *unmapped = (char *)(16 * PAGE);	/* below all mappings */
 static int own_memory, memfd = -1;
+static pid_t child;
 static const char *way = "off", *clear;
 static long rounds = 5, traps = 20000;
 static unsigned int ticks[MAX_TRAPS];
-
-/*
- * The traps. A fault is at an instruction of two bytes, which skip() leaves out.
- */
-static void skip(int signo, siginfo_t *info, void *context)
-{
-	if (signo != SIGTRAP)
-		((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
-}
-
-static void read_byte(char *at)
-{
-	asm volatile("movb (%0), %%al" : : "S" (at) : "eax", "memory");
-}
-
-static void write_byte(char *at)
-{
-	asm volatile("movb %%al, (%0)" : : "S" (at) : "memory");
-}
-
-static void no_trap(long i)
-{
-}
-
-static void getpid_call(long i)
-{
-	syscall(SYS_getpid);
-}
-
-static void int3(long i)
-{
-	asm volatile("int3");
-}
-
-static void divide(long i)
-{
-	asm volatile("divl %%ecx" : : "a" (1), "c" (0), "d" (0));
-}
-
-static void read_page(long i)
-{
-	read_byte(memory + i * PAGE);
-}
-
-static void write_page(long i)
-{
-	write_byte(memory + i * PAGE);
-}
-
-static void read_file(long i)
-{
-	read_byte(file + i * AROUND);
-}
-
-static void write_private(long i)
-{
-	write_byte(private + i * PAGE);
-}
-
-/* The kernel writes to user memory */
-static void kernel_write(long i)
-{
-	syscall(SYS_clock_getres, CLOCK_MONOTONIC, memory + i * PAGE);
-}
-
-/* It cannot, and fixes the fault up */
-static void fixup(long i)
-{
-	syscall(SYS_clock_getres, CLOCK_MONOTONIC, unmapped);
-}
-
-static void get_user_pages(long i)
-{
-	char c;
-
-	if (pread(own_memory, &c, 1, (uintptr_t)(memory + i * PAGE)) != 1)
-		error(1, errno, "/proc/self/mem");
-}
-
-static void segv(long i)
-{
-	read_byte(unmapped);
-}
-
-static void segv_access(long i)
-{
-	write_byte(file);
-}
-
-/* Beyond the end of the file */
-static void sigbus(long i)
-{
-	read_byte(file + FILE_SIZE);
-}
-
-static pid_t start_child(void)
-{
-	pid_t child = fork();
-
-	if (child < 0)
-		error(1, errno, "fork");
-	return child;
-}
 
 static char *map(size_t size, int prot, int flags, int fd)
 {
@@ -176,7 +73,7 @@ static void zero_pages(void)
 {
 	no_pages();
 	for (int i = 0; i < BATCH; i++)
-		read_page(i);
+		*(volatile char *)(memory + i * PAGE);
 }
 
 static void written_pages(void)
@@ -185,29 +82,17 @@ static void written_pages(void)
 	memset(memory, 1, BATCH * PAGE);
 }
 
-/* A child had the pages: a write takes them over */
-static void formerly_shared(void)
-{
-	pid_t child;
-
-	written_pages();
-	child = start_child();
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-}
-
 /* A child has the pages: a write copies them */
 static void shared(void)
 {
-	static pid_t child;
-
 	if (child) {
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 	}
 	written_pages();
-	child = start_child();
+	child = fork();
+	if (child < 0)
+		error(1, errno, "fork");
 	if (child)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -215,11 +100,13 @@ static void shared(void)
 		pause();
 }
 
-static void swapped_pages(void)
+/* A child had the pages: a write takes them over */
+static void formerly_shared(void)
 {
-	written_pages();
-	if (madvise(memory, BATCH * PAGE, MADV_PAGEOUT))
-		error(1, errno, "MADV_PAGEOUT");
+	shared();
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	child = 0;
 }
 
 /* The file is in the page cache, and nothing of it is mapped */
@@ -233,6 +120,7 @@ static void unmapped_file(void)
 		memset(file, 1, FILE_SIZE);
 		munmap(file, FILE_SIZE);
 		file = map(FILE_SIZE + PAGE, PROT_READ, MAP_SHARED, memfd);
+		after_file = file + FILE_SIZE;
 		private = map(BATCH * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd);
 	}
 	madvise(file, FILE_SIZE, MADV_DONTNEED);
@@ -241,32 +129,73 @@ static void unmapped_file(void)
 
 #define ANY	(-1L)
 
+enum op { NOTHING, GETPID, INT3, DIVIDE, READ, WRITE, KERNEL_READ, KERNEL_WRITE };
+
 static const struct kind {
 	const char *name;
-	void (*raise)(long i);
+	enum op op;
+	char **memory;		/* the first access is here */
+	long stride;		/* from one access to the next */
 	void (*prepare)(void);
 	long faults;		/* that getrusage() counts for each */
 	int share;		/* it is raised TRAPS / share times */
 } kinds[] = {
-	{ "getpid", getpid_call },
-	{ "int3", int3, .share = 4 },
-	{ "divide", divide, .share = 4 },
-	{ "zero_page", read_page, no_pages, 1 },
-	{ "first_write", write_page, no_pages, 1, .share = 4 },
-	{ "zero_write", write_page, zero_pages, 1 },
-	{ "copy_on_write", write_page, shared, 1 },
-	{ "reuse", write_page, formerly_shared, 1 },
-	{ "swap_in", read_page, swapped_pages, 1, .share = 4 },
-	{ "page_cache", read_file, unmapped_file, 1, .share = 4 },
-	{ "private_file", write_private, unmapped_file, 1, .share = 4 },
-	{ "kernel_write", kernel_write, no_pages, 1 },
-	{ "get_user_pages", get_user_pages, no_pages, 1 },
-	{ "fixup", fixup },
-	{ "segv", segv, NULL, ANY, .share = 4 },
-	{ "segv_access", segv_access, unmapped_file, ANY, .share = 4 },
-	{ "sigbus", sigbus, unmapped_file, ANY, .share = 4 },
+	{ "getpid", GETPID },
+	{ "int3", INT3, .share = 4 },
+	{ "divide", DIVIDE, .share = 4 },
+	{ "zero_page", READ, &memory, PAGE, no_pages, 1 },
+	{ "first_write", WRITE, &memory, PAGE, no_pages, 1, .share = 4 },
+	{ "zero_write", WRITE, &memory, PAGE, zero_pages, 1 },
+	{ "copy_on_write", WRITE, &memory, PAGE, shared, 1 },
+	{ "reuse", WRITE, &memory, PAGE, formerly_shared, 1 },
+	{ "page_cache", READ, &file, AROUND, unmapped_file, 1, .share = 4 },
+	{ "private_file", WRITE, &private, PAGE, unmapped_file, 1, .share = 4 },
+	{ "kernel_write", KERNEL_WRITE, &memory, PAGE, no_pages, 1 },
+	{ "get_user_pages", KERNEL_READ, &memory, PAGE, no_pages, 1 },
+	{ "fixup", KERNEL_WRITE, &unmapped },
+	{ "segv", READ, &unmapped, .faults = ANY, .share = 4 },
+	{ "segv_access", WRITE, &file, 0, unmapped_file, ANY, .share = 4 },
+	{ "sigbus", READ, &after_file, 0, unmapped_file, ANY, .share = 4 },
 	{ }
 };
+
+static void raise_trap(const struct kind *k, long i)
+{
+	char *at = k->memory ? *k->memory + i * k->stride : NULL, c;
+
+	/* Those that end with a signal have two bytes: see skip() */
+	switch (k->op) {
+	case NOTHING:
+		break;
+	case GETPID:
+		syscall(SYS_getpid);
+		break;
+	case INT3:
+		asm volatile("int3");
+		break;
+	case DIVIDE:
+		asm volatile("divl %%ecx" : : "a" (1), "c" (0), "d" (0));
+		break;
+	case READ:
+		asm volatile("movb (%0), %%al" : : "S" (at) : "eax", "memory");
+		break;
+	case WRITE:
+		asm volatile("movb %%al, (%0)" : : "S" (at) : "memory");
+		break;
+	case KERNEL_READ:	/* by get_user_pages() */
+		if (pread(own_memory, &c, 1, (uintptr_t)at) != 1)
+			error(1, errno, "/proc/self/mem");
+		break;
+	case KERNEL_WRITE:
+		syscall(SYS_clock_getres, CLOCK_MONOTONIC, at);
+	}
+}
+
+static void skip(int signo, siginfo_t *info, void *context)
+{
+	if (signo != SIGTRAP)
+		((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+}
 
 struct figures {
 	double mean, tenth;
@@ -317,7 +246,7 @@ static struct figures raise_all(const struct kind *k, long n)
 		begin = tsc();
 		for (long i = 0; i < batch; i++) {
 			at = tsc();
-			k->raise(i);
+			raise_trap(k, i);
 			ticks[done + i] = tsc() - at;
 		}
 		total += tsc() - begin;
@@ -331,7 +260,7 @@ static struct figures raise_all(const struct kind *k, long n)
 
 static void measure(const struct kind *k)
 {
-	static const struct kind nothing = { "nothing", no_trap };
+	static const struct kind nothing = { "nothing", NOTHING };
 	long n = k->share ? (traps + k->share - 1) / k->share : traps;
 	struct figures found, none;
 

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # cost: what the events cost, off and on; what is inlined; make bench-hardware, in a guest
+#
+# BENCH=1, as make bench has it: also measure what people use today, and write the results.
+# ROUNDS=N, TRAPS=N: how often each kind of trap is measured, and how many traps that takes
 
-kernels run run-base
 bench=$top/bench
+rounds=${ROUNDS:-5} traps=${TRAPS:-6000}
+whole ROUNDS "$rounds" 1 1000
+whole TRAPS "$traps" 1000 100000
+kernels run run-base
+if [ "${BENCH:-}" ]; then
+	repeat_with='BENCH=1'
+	kernels btf
+fi
 
 # The objects with hooks have only the functions of the base, but for one: nothing else that the
 # base inlines is called. Without the prefixes and suffixes of the compiler
@@ -21,30 +31,51 @@ inlined() {
 	same 'arch/x86/mm/fault.o: handle_page_fault_traced' "$(cat "$logs/more")"
 }
 
-# prices KERNEL JOB: what each path through a trap and a page fault takes while all is off, and
-# then the commands of stdin. JOB/lines gets what was measured
+# prices KERNEL JOB: what the commands of stdin measure. JOB/lines gets it
 prices() {
 	gcc -O2 -Wall -static -o "$logs/trap_cost" "$bench/trap_cost.c" || return 1
 	{
 		echo ". $bench/ways"
-		echo "trap_cost='$logs/trap_cost -r 5 -n 6000' lines=/job/lines buffer_kb=16384"
-		echo 'set -e; sleep 3'
-		echo "measure off $("$bench/figures.py" paths check)"
+		echo "trap_cost='$logs/trap_cost -r $rounds -n $traps' lines=/job/lines"
+		echo "buffer_kb=16384 trapstat=$logs/trapstat/trapstat"
+		# The guest has its final clock only after a while
+		echo 'set -e; cd /tmp; sleep 3'
 		cat
-	} | guest "$1" "$2" -n -c 1 && [ "$(cat "$2/status")" = 0 ]
+	} | TIMEOUT=3600 guest "$1" "$2" -n -c 1 && [ "$(cat "$2/status")" = 0 ]
 }
+# Each path through a trap and a page fault while all is off; then the events; then what
+# make bench measures
+faults='getpid zero_page first_write page_cache'
+off="measure off $("$bench/figures.py" paths)"
 without() {
-	prices run-base "$logs/cost-base" </dev/null &&
+	{
+		echo "$off"
+		[ ! "${BENCH:-}" ] || echo "measure page_fault_user $faults segv"
+	} | prices run-base "$logs/cost-base" &&
 	"$bench/figures.py" check "$logs/cost-base/lines"
 }
 with() {
-	prices run "$logs/cost" <<'EOF'
-measure trap int3 zero_page
-measure pagefault_exit zero_page
-measure pagefault zero_page
-# The kernel has no swap: the pages stay, and are not faulted in
-if $trap_cost swap_in 2>/job/no-swap; then exit 1; fi
-EOF
+	{
+		echo "$off"
+		cat <<-'EOF'
+		# The kernel maps more at once, so trap_cost finds that page faults are missing
+		echo 1048576 >/sys/kernel/debug/fault_around_bytes
+		if $trap_cost page_cache 2>/job/too-few; then exit 1; fi
+		echo 65536 >/sys/kernel/debug/fault_around_bytes
+		EOF
+		if [ "${BENCH:-}" ]; then
+			for way in trap pagefault pagefault_exit page_fault_user; do
+				echo "measure $way int3 divide $faults segv"
+			done
+			echo "measure kretprobe $faults"
+			for way in signal_generate signal_kretprobe; do
+				echo "measure $way getpid int3 segv"
+			done
+		else
+			echo 'measure trap int3 zero_page'
+			echo 'measure pagefault_exit zero_page; measure pagefault zero_page'
+		fi
+	} | prices run "$logs/cost"
 }
 within_goals() {
 	"$bench/figures.py" check "$logs/cost-base/lines" "$1/lines"
@@ -60,9 +91,34 @@ on_is_seen() {
 	[ "$(grep -c 'TOO MANY$' "$logs/cost-on/goals")" = 1 ]
 }
 failure_is_seen() {
-	cat "$logs/cost/no-swap"
-	grep -q 'swap_in: [0-9]* page faults, not 1500$' "$logs/cost/no-swap"
+	cat "$logs/cost/too-few"
+	grep -qx 'trap_cost: page_cache: [0-9]* page faults, not [0-9]*' "$logs/cost/too-few"
 }
+
+# trapstat with each of its sources, and the tables of all
+results() {
+	local results="$build/bench/$base/results"
+	mkdir -p "$logs/trapstat" && make -s -C "$top/trapstat" OUTPUT="$logs/trapstat" &&
+	{
+		echo "measure off $faults"
+		for way in kretprobe trapstat_event trapstat_fentry trapstat_kprobe trapstat_perf; do
+			echo "measure $way $faults"
+		done
+	} | prices btf "$logs/cost-btf" && mkdir -p "$build/bench/$base" &&
+	{
+		echo '# SPDX-License-Identifier: GPL-2.0'
+		echo '# Made by make bench: bench/README.md'
+		echo "kernel: $base_package $source_version"
+		sed -n 's/^CONFIG_CC_VERSION_TEXT="\(.*\)"/compiler: \1/p' "$dir/run/.config"
+		qemu-system-x86_64 --version | sed -n '1s/^/QEMU: /p'
+		echo "rounds: $rounds, of $traps traps"
+		date -u '+date: %Y-%m-%d'
+		echo "text: $(text run-base) bytes without the series, $(text run) with it"
+		"$bench/figures.py" results "$logs/cost-base/lines" "$logs/cost/lines" \
+			"$logs/cost-btf/lines"
+	} >"$results"
+}
+text() { size -A "$dir/$1/vmlinux" | sed -n 's/^\.text *\([0-9]*\) .*/\1/p'; }
 
 # To its end, and until SIGTERM: the table has all rows, and nothing is left on
 hardware() {
@@ -101,3 +157,5 @@ check 'cost: the comparison notices an enabled event' on_is_seen
 check 'cost: trap_cost reports a failed measurement' failure_is_seen
 group=hardware
 check 'cost: make bench-hardware has each row, and leaves nothing on' hardware
+group=bench
+[ ! "${BENCH:-}" ] || check "cost: the results are in $build/bench/$base/results" results
