@@ -156,7 +156,8 @@ as_getrusage() {
 # All are those of getrusage(), and the rows of faults sum up to the row of the trap. Without BTF,
 # the kernel may skip a program, and "lost" has what it missed
 sums_right() {
-	for file in all held children killed kprobe uring leaks counted node java gdb \
+	for file in all held children killed kprobe uring leaks counted known namespace beside \
+		python git stress-ng rg fzf node java gdb \
 		$(! has_btf || echo perf leaks-perf); do
 		file=$job/$file
 		! grep -q ': No such file' "$file" || continue
@@ -290,6 +291,16 @@ known_right() {
 	exits outer 0 && for file in "$job/outer" "$job/inner"; do
 		says 'SEGV_MAPERR 50' && nothing_lost || return 1
 	done && faults 1000 1050 'MINOR user anon'
+}
+# The figures are those of the programs in which users met these faults and traps
+cases_right() {
+	exits known 0 && cat "$file" && says 'FPE_INTDIV 30, FPE_FLTDIV 89, SEGV_ACCERR 55' &&
+	traps '#XM' 53 && traps '#MF' 36 && traps '#DE' 30 &&
+	faults 50 55 'MINOR noregs (anon|-)' &&
+	faults 30 30 '(FIXUP|ELSEWHERE) kernel -' &&
+	faults 55 55 '(SIGNAL|ELSEWHERE) user (anon|-)' || return 1
+	! has_btf || faults 340 900 'MINOR user anon' || return 1
+	exits namespace 0 && cat "$file" && says 'ILL_ILLOPN 12' && traps '#PF' "$(kinds '.*' user)"
 }
 node_right() { exits node 0 && cat "$file" && says 'SEGV_ACCERR 500'; }
 # The JVM raises one SIGSEGV at its start to see what its handler may read
@@ -706,6 +717,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: BPF finds mapping and function" mappings_right
 	check_with strace "$kernel: an idle system takes few calls of bpf()" calls_right
 	check "$kernel: steps, nested signals, SIGBUS, and trapstat in trapstat" known_right
+	check "$kernel: stack overflows, FPU, bad pointers, a PID namespace" cases_right
 	check_with node "$kernel: each wasm trap of node" node_right
 	check_with javac "$kernel: each division by zero and null reference of a JVM" java_right
 	check_with gdb "$kernel: each single step of gdb" gdb_right

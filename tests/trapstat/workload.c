@@ -11,13 +11,18 @@
  * populate	the same by mmap()
  * kernel	first writes to anonymous memory, by read()
  * uring	the same by a worker of io_uring
+ * vmread	reads of new memory of a child, by process_vm_readv()
+ * efault	reads into memory that is not mapped, by read()
+ * grown	first writes below a mapping that grows down
+ * moved	first writes, and as many more once mremap() has made the mapping larger
  * threads	first writes, by two threads with N each
+ * overflow	SIGSEGV of the guard page of a stack, each in a thread of its own
  * brief	that many threads, one after the other, each with a first write and a trap
  * segv		SIGSEGV of a read where nothing is mapped
  * nested	the same, each in the handler of the one before
  * bus		SIGBUS of a read beyond the end of a memfd
  * single	single steps
- * divide	SIGFPE of a division by zero
+ * divide	SIGFPE of a division by zero; "simd" and "x87" are the same for those units
  * ud		SIGILL of ud2
  * bp		SIGTRAP of int3
  * hlt		SIGSEGV of hlt, by #GP
@@ -32,7 +37,7 @@
  * tagged	first writes by addresses with a tag, on arm64
  * sleep	milliseconds
  *
- * single, divide, bp, hlt and umip are for x86.
+ * single, divide, simd, x87, bp, hlt and umip are for x86.
  *
  * workload without_perf COMMAND...: run that where a filter forbids perf_event_open()
  */
@@ -55,6 +60,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +191,53 @@ static void step_kernel(long n)
 			die("/dev/zero");
 }
 
+static void step_vmread(long n)
+{
+	struct iovec local = { map_anon(n), n * PAGE }, remote = { map_anon(n), n * PAGE };
+	pid_t child = fork();
+
+	if (!child)
+		for (;;)
+			pause();
+	if (process_vm_readv(child, &local, 1, &remote, 1, 0) != n * PAGE)
+		die("process_vm_readv");
+	kill(child, SIGKILL);
+	wait(NULL);
+}
+
+static void step_efault(long n)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+
+	for (; n; n--)
+		if (syscall(SYS_read, fd, 8L, 1L) != -1)
+			die("/dev/zero");
+}
+
+static void step_grown(long n)
+{
+	char *p = map_anon(n + 1000) + 999 * PAGE;
+
+	munmap(p - 999 * PAGE, (n + 1000) * PAGE);
+	p = mmap(p + n * PAGE, PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_GROWSDOWN, -1, 0);
+	if (p == MAP_FAILED)
+		die("MAP_GROWSDOWN");
+	for (long i = 1; i <= n; i++)
+		write_each(p - i * PAGE, 1);
+}
+
+static void step_moved(long n)
+{
+	char *p = map_anon(n);
+
+	write_each(p, n);
+	p = mremap(p, n * PAGE, 2 * n * PAGE, MREMAP_MAYMOVE);
+	if (p == MAP_FAILED)
+		die("mremap");
+	write_each(p, 2 * n);
+}
+
 static void step_uring(long n)
 {
 	struct io_uring_params params = {};
@@ -240,6 +293,24 @@ static void divide(void)
 static void ud(void)
 {
 	asm volatile("ud2");
+}
+
+/* A signal handler begins with the registers of a new program */
+static void divide_simd(void)
+{
+	const unsigned int unmasked = 0x1d80;
+	const float one = 1, zero = 0;
+
+	asm volatile("ldmxcsr %0; movss %1, %%xmm0; divss %2, %%xmm0"
+		     : : "m" (unmasked), "m" (one), "m" (zero) : "xmm0");
+}
+
+static void divide_x87(void)
+{
+	const unsigned short unmasked = 0x37b;
+	const float zero = 0;
+
+	asm volatile("fldcw %0; fld1; fdivs %1; fwait" : : "m" (unmasked), "m" (zero));
 }
 
 static void bp(void)
@@ -350,6 +421,39 @@ static void step_segv(long n)
 	raise_each(n, SIGSEGV, read_nothing);
 }
 
+static int fill_stack(int n)
+{
+	volatile char frame[1000] = { n };
+
+	return n < 0 ? 0 : fill_stack(n + 1) + frame[0];
+}
+
+static void *thread_overflow(void *unused)
+{
+	stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 };
+
+	sigaltstack(&stack, NULL);
+	if (!sigsetjmp(out, 1))
+		fill_stack(0);
+	return unused;
+}
+
+static void step_overflow(long n)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+	pthread_attr_t small;
+	pthread_t thread;
+
+	sigaction(SIGSEGV, &action, NULL);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	for (; n; n--) {
+		if (pthread_create(&thread, &small, thread_overflow, NULL))
+			die("pthread_create");
+		pthread_join(thread, NULL);
+	}
+}
+
 static void write_there(void)
 {
 	asm volatile("movb $1, (%0)" : : "r" (write_there) : "memory");
@@ -435,6 +539,16 @@ static void step_single(long n)
 static void step_divide(long n)
 {
 	raise_each(n, SIGFPE, divide);
+}
+
+static void step_simd(long n)
+{
+	raise_each(n, SIGFPE, divide_simd);
+}
+
+static void step_x87(long n)
+{
+	raise_each(n, SIGFPE, divide_x87);
 }
 #endif
 
@@ -584,14 +698,17 @@ int main(int argc, char **argv)
 		{ "threads", step_threads }, { "segv", step_segv }, { "ud", step_ud },
 #ifdef __x86_64__
 		{ "single", step_single }, { "divide", step_divide }, { "bp", step_bp },
-		{ "hlt", step_hlt }, { "umip", step_umip },
+		{ "hlt", step_hlt }, { "umip", step_umip }, { "simd", step_simd },
+		{ "x87", step_x87 },
 #else
 		{ "tagged", step_tagged },
 #endif
 		{ "senders", step_senders }, { "exec", step_exec },
 		{ "protected", step_protected }, { "crash", step_crash },
 		{ "processes", step_processes }, { "held", step_held },
-		{ "refault", step_refault },
+		{ "refault", step_refault }, { "vmread", step_vmread },
+		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
+		{ "overflow", step_overflow },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
