@@ -148,10 +148,10 @@ exports() {
 group=arm64
 check 'arm64: Debian has its libraries' unpacked
 check 'arm64: trapstat builds for aarch64, with libraries and without' builds
-for of in 'bookworm linux-image-arm64 kprobe 4' 'trixie linux-image-arm64 fentry 4' \
+for kernel in 'bookworm linux-image-arm64 kprobe 4' 'trixie linux-image-arm64 fentry 4' \
 	'trixie linux-image-arm64-16k fentry 16'; do
 	# shellcheck disable=SC2086 # a list of words
-	set -- $of
+	set -- $kernel
 	group="$1 $2"
 	job=$logs/$1-$2
 	check "$group: the guest boots and runs each view" boots "$1" "$2"

@@ -64,7 +64,7 @@ not_ready() (
 	cd "$logs/send" && sed -i "s/^Many events print symbols/$(printf '%080d' 0)/" \
 		"patches/$base/filter/cover-letter.txt" &&
 	sed -i 's/^+\treturn /+        return /' "patches/$base/filter/"0001-*.patch &&
-	! send_dry . >out 2>&1 && in_file out 'letter.txt: longer than 75 columns' CODE_INDENT &&
+	! send_dry . >out 2>&1 && in_file out 'cover-letter.txt: longer than 75 columns' CODE_INDENT &&
 	ls build/send/pagefault/0000-cover-letter.patch
 )
 
