@@ -129,8 +129,8 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	}
 	/*
 	 * With interrupts disabled, bpf_find_vma() runs once: the instruction matters more, and
-	 * locate_event() may find the other one. The memory of another process has no place
-	 * here. 0 is nowhere.
+	 * signal_deliver() or locate_event() may find the other one. The memory of another process
+	 * has no place here. 0 is nowhere.
 	 */
 	find_place(&event->code, f->mode == MODE_USER ? f->ip : 0);
 	find_place(&event->place, f->row == ROW_PF && f->mode != MODE_NONE ? f->address : 0);

@@ -109,6 +109,7 @@ struct sighand_struct {
 
 struct task_struct {
 	int pid;
+	unsigned int ptrace;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct sighand_struct *sighand;

@@ -158,6 +158,17 @@ struct {
 	__uint(max_entries, 1 << 18);
 } events SEC(".maps");
 
+/*
+ * Of "crashes", by the address of the task: signals that wait for the mapping of their address.
+ * In a signal, bpf_find_vma() may run but once, and that was for the instruction.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, struct event);
+} undelivered SEC(".maps");
+
 /* Of -S */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -187,6 +198,7 @@ static const struct fault_sum new_sum = {};
 static const struct file_path new_path = {};
 static const struct call new_call = {};
 static const struct waits new_waits = {};
+static const struct event new_event = {};
 
 static __always_inline struct cpu_counts *counts_here(void)
 {

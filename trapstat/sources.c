@@ -192,9 +192,10 @@ static bool attach_all(struct sources *s, const struct config *config)
 	bool freed;
 
 	if (config->crashes) {
-		s->signals = attach(s, p->signal_generate);
-		s->follow = config->follow && attach(s, p->process_free) &&
-			    attach(s, p->wakeup_new);
+		freed = attach(s, p->process_free);
+		/* In this order, no signal waits for one that is not attached */
+		s->signals = attach(s, p->signal_deliver) && attach(s, p->signal_generate);
+		s->follow = config->follow && freed && attach(s, p->wakeup_new);
 		return s->signals;
 	}
 	switch (s->ends) {
@@ -325,6 +326,8 @@ static int try_ends(struct sources *s, struct config *config, const unsigned int
 		else if (program == p->perf_minor || program == p->perf_major ||
 			 program == p->perf_plug)
 			wanted = s->ends == ENDS_BY_PERF;
+		else if (program == p->signal_deliver)
+			wanted = config->crashes;
 		else if (!strncmp(bpf_program__name(program), "why_", 4))
 			wanted = config->why;
 		else if (program == p->trap_entry || program == p->trap_exit ||
@@ -339,6 +342,8 @@ static int try_ends(struct sources *s, struct config *config, const unsigned int
 	bpf_map__set_autocreate(s->bpf->maps.cgroups, config->cgroup > 0);
 	if (!config->ends_by_mm)
 		bpf_map__set_max_entries(s->bpf->maps.calls, 1);
+	if (!config->crashes)
+		bpf_map__set_max_entries(s->bpf->maps.undelivered, 1);
 	if (!config->stacks)
 		bpf_map__set_max_entries(s->bpf->maps.stacks, 1);
 	if (!config->why)

@@ -36,6 +36,21 @@ static int on_event(void *context, void *data, size_t size)
 	return ended && !stream->detached ? -1 : 0;
 }
 
+/* Signals of tasks that were stopped before they got them */
+static void show_undelivered(struct stream *stream)
+{
+	int map = bpf_map__fd(stream->s->bpf->maps.undelivered);
+	unsigned long long task;
+	struct event event;
+
+	while (!bpf_map_get_next_key(map, NULL, &task)) {
+		if (!bpf_map_lookup_elem(map, &task, &event))
+			on_event(stream, &event, sizeof(event));
+		if (bpf_map_delete_elem(map, &task))
+			break;
+	}
+}
+
 /* -v has what BPF could not look up; there is no table to spoil in JSON */
 static void show_lost(const struct stream *stream, const struct counts *c, bool is_verbose)
 {
@@ -103,6 +118,7 @@ int view_stream(struct sources *s, struct options *o)
 	sources_detach(s);
 	stream.detached = true;
 	ring_buffer__consume(ring);
+	show_undelivered(&stream);
 	show_lost(&stream, &c, o->verbose);
 	counts_free(&c);
 	ring_buffer__free(ring);

@@ -123,6 +123,45 @@ static __always_inline bool is_fatal(__u32 number)
 	return !handler;
 }
 
+/*
+ * Keep a signal until it is delivered, or until the task is gone. A debugger may hold it for long
+ * or take it away; then the mappings stay, and locate_event() finds them.
+ */
+static __noinline int keep_event(const struct fault *f)
+{
+	__u64 task = bpf_get_current_task();
+	struct event *event;
+
+	if (!config.find_vma || bpf_get_current_task_btf()->ptrace ||
+	    bpf_map_update_elem(&undelivered, &task, &new_event, BPF_NOEXIST))
+		return 0;
+	event = bpf_map_lookup_elem(&undelivered, &task);
+	if (event)
+		fill_event(event, f);
+	return !!event;
+}
+
+static __always_inline void send_kept(__u64 task, bool is_here)
+{
+	struct event *event = bpf_map_lookup_elem(&undelivered, &task);
+
+	if (!event)
+		return;
+	if (is_here)
+		find_place(&event->place, event->address);
+	if (bpf_ringbuf_output(&events, event, sizeof(*event), 0))
+		lose(LOST_EVENTS);
+	bpf_map_delete_elem(&undelivered, &task);
+}
+
+/* Soon after signal_generate, in the same task, which has its mappings still */
+SEC("raw_tp/signal_deliver")
+int signal_deliver(struct bpf_raw_tracepoint_args *ctx)
+{
+	send_kept(bpf_get_current_task(), true);
+	return 0;
+}
+
 /* The beginning of a siginfo: si_signo, si_errno, si_code */
 SEC("raw_tp/signal_generate")
 int signal_generate(struct bpf_raw_tracepoint_args *ctx)
@@ -181,7 +220,8 @@ int signal_generate(struct bpf_raw_tracepoint_args *ctx)
 	    (config.record && config.vector == WANT_ANY && config.outcome == WANT_ANY &&
 	     config.mode == WANT_ANY)) {
 		take_stacks(ctx, &event);
-		send_event(&event);
+		if (!config.crashes || event.vector != ROW_PF || !keep_event(&event))
+			send_event(&event);
 	}
 	return 0;
 }
@@ -534,6 +574,8 @@ int process_free(struct bpf_raw_tracepoint_args *ctx)
 	bpf_map_delete_elem(&perf_tasks, &task);
 	bpf_map_delete_elem(&waits, &task);
 	bpf_map_delete_elem(&followed, &task);
+	if (config.crashes)
+		send_kept(task, false);
 	return 0;
 }
 

@@ -593,24 +593,25 @@ here_right() {
 	says 'TRAP_TRACE 1000, BUS_ADRERR 60, SEGV_MAPERR 300' &&
 	{ says 'counted: - minor' || as_getrusage; }
 }
-crashing='segv 7 protected 3 divide 8 ud 9 hlt 5 crash 2'
+crashing='segv 7 protected 3 divide 8 ud 9 hlt 5 crash 2 readonly 4'
 # crashes_right FILE: who got which signal, and why; without BTF, of which trap is not known
 crashes_right() {
 	file=$1
 	files crashes "$file" >"$file.kinds" && cat "$file.kinds" && nothing_lost || return 1
 	if has_btf; then
 		diff - "$file.kinds" <<-'END'
-			8 FPE_INTDIV #DE no - divide here
-			9 ILL_ILLOPN #UD no - ud here
-			3 SEGV_ACCERR #PF no write, user, page present write_there here
-			7 SEGV_MAPERR #PF no read, user, page not present read_nothing here
-			2 SEGV_MAPERR #PF yes read, user, page not present read_nothing here
-			5 SIGSEGV #GP no - hlt here
+			8 FPE_INTDIV #DE no - divide - here
+			9 ILL_ILLOPN #UD no - ud - here
+			3 SEGV_ACCERR #PF no write, user, page present write_there workload here
+			4 SEGV_ACCERR #PF yes write, user, page not present write_readonly trapstat-file+0x123 here
+			7 SEGV_MAPERR #PF no read, user, page not present read_nothing - here
+			2 SEGV_MAPERR #PF yes read, user, page not present read_nothing - here
+			5 SIGSEGV #GP no - hlt - here
 		END
 	else
 		[ "$(cut -d ' ' -f 1-4 "$file.kinds")" = "8 FPE_INTDIV - -
 9 ILL_ILLOPN - -
-3 SEGV_ACCERR - -
+7 SEGV_ACCERR - -
 9 SEGV_MAPERR - -
 5 SIGSEGV - -" ]
 	fi
@@ -627,10 +628,13 @@ keys_here() {
 }
 # Each type of line, of each view, in the man page
 json_here() {
-	local view
+	local view kernel=guest
 	loads_here || return 1
+	[ ! -e /sys/kernel/btf/vmlinux ] || kernel=here
+	export WORKLOAD_FILE="$logs/trapstat-file"
 	# shellcheck disable=SC2086 # a list of words
 	"$trapstat" crashes -S --json -- "$workload" $crashing >"$logs/json-crashes" &&
+	crashes_right "$logs/json-crashes" &&
 	"$trapstat" --json -H -o "$logs/json-command" -- "$workload" anon 1000 segv 5 &&
 	"$trapstat" --json -C 0.2 3 >"$logs/json-traps" || return 1
 	for view in '-t' '-g' '-f' '-S -w -c trapstat'; do

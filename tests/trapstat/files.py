@@ -126,6 +126,7 @@ def print_crashes(path):
     """A line for each kind of signal; all have the PID of their container."""
     print_counts((e['code'], e['vector'] or '-', e['fatal'] or '-', e['error'] or '-',
                   re.sub(r' .*', '', e['instruction'] or '-'),
+                  re.sub(r'^workload\+.*', 'workload', e['mapping'] or '-'),
                   'here' if e['own_pid'] in (None, e['pid']) else 'within')
                  for e in json_lines(path) if e['type'] == 'crash')
 

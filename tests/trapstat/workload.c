@@ -20,6 +20,9 @@
  * brief	that many threads, one after the other, each with a first write and a trap
  * segv		SIGSEGV of a read where nothing is mapped
  * nested	the same, each in the handler of the one before
+ * protected	SIGSEGV of a write to the program
+ * crash	SIGSEGV of a read where nothing is mapped, which ends a child
+ * readonly	the same of a write to a mapping of WORKLOAD_FILE that may be read, at 0x123
  * bus		SIGBUS of a read beyond the end of a memfd
  * single	single steps
  * divide	SIGFPE of a division by zero; "simd" and "x87" are the same for those units
@@ -465,9 +468,8 @@ static void step_protected(long n)
 }
 
 /* Nobody handles the signal */
-static void step_crash(long n)
+static void crash_each(long n, void (*__volatile__ crash)(void))
 {
-	void (*__volatile__ crash)(void) = read_nothing;
 	struct rlimit none = {};
 
 	setrlimit(RLIMIT_CORE, &none);
@@ -479,6 +481,26 @@ static void step_crash(long n)
 		}
 		wait(NULL);
 	}
+}
+
+static void step_crash(long n)
+{
+	crash_each(n, read_nothing);
+}
+
+static char *readonly;
+
+static void write_readonly(void)
+{
+	__atomic_store_n(readonly + 0x123, 1, __ATOMIC_RELAXED);
+}
+
+static void step_readonly(long n)
+{
+	readonly = map(1, MAP_SHARED, write_file(1));
+	if (mprotect(readonly, PAGE, PROT_READ))
+		die("mprotect");
+	crash_each(n, write_readonly);
 }
 
 static long left;
@@ -705,6 +727,7 @@ int main(int argc, char **argv)
 #endif
 		{ "senders", step_senders }, { "exec", step_exec },
 		{ "protected", step_protected }, { "crash", step_crash },
+		{ "readonly", step_readonly },
 		{ "processes", step_processes }, { "held", step_held },
 		{ "refault", step_refault }, { "vmread", step_vmread },
 		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
