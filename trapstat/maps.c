@@ -35,16 +35,18 @@ static void read_comm(unsigned int pid, char comm[COMM_SIZE])
 }
 
 /* A process at its end has no mappings any more: then those of before stay */
-static void read_maps(struct maps *maps, unsigned int pid)
+static bool read_maps(struct maps *maps, unsigned int pid)
 {
 	char path[64], *text = NULL;
 	size_t size = 0;
+	bool is_read;
 	FILE *f;
 
-	maps->when = now_ns();
 	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	f = fopen(path, "r");
-	if (f && getdelim(&text, &size, '\0', f) > 0) {
+	is_read = f && getdelim(&text, &size, '\0', f) > 0;
+	if (is_read) {
+		maps->when = now_ns();
 		free(maps->text);
 		maps->text = text;
 		maps->pid = pid;
@@ -54,6 +56,7 @@ static void read_maps(struct maps *maps, unsigned int pid)
 	}
 	if (f)
 		fclose(f);
+	return is_read;
 }
 
 /**
@@ -65,22 +68,23 @@ void note_maps(unsigned int pid)
 	read_maps(&all_maps[pid % 64], pid);
 }
 
-static bool find(struct maps *maps, unsigned long long address, struct place *place)
+static bool find(struct maps *maps, unsigned long long address, struct place *place, bool *is_code)
 {
 	unsigned long long start, end, offset, ino;
 	unsigned int major, minor;
-	char name[4096];
+	char name[4096], rights[8];
 	int n, at;
 
 	for (const char *line = maps->text; line && *line; line = strchr(line, '\n') + 1) {
-		n = sscanf(line, "%llx-%llx %*s %llx %x:%x %llu%n", &start, &end, &offset, &major,
-			   &minor, &ino, &at);
-		if (n < 6 || address < start || address >= end)
+		n = sscanf(line, "%llx-%llx %7s %llx %x:%x %llu%n", &start, &end, rights, &offset,
+			   &major, &minor, &ino, &at);
+		if (n < 7 || address < start || address >= end)
 			continue;
 		/* The name is behind blanks, up to the end of the line */
 		line += at + strspn(line + at, " ");
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, "\n"), line);
 		memset(place, 0, sizeof(*place));
+		*is_code = strchr(rights, 'x');
 		place->offset = address - start;
 		if (!name[0]) {
 			copy(place->name, NAME_SIZE, "[anon]");
@@ -105,21 +109,26 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
  * @comm:	its name: another process may have its number by now
  * @address:	the address
  * @place:	gets it
+ *
+ * Return: whether there may be code; it may be anywhere in a process that has ended
  */
-void locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place)
+bool locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place)
 {
 	struct maps *maps = &all_maps[pid % 64];
+	bool is_code;
 
-	if (place->name[0] || !address || address >> 63)
-		return;
-	if (maps->pid == pid && !strcmp(maps->comm, comm) && find(maps, address, place))
-		return;
+	if (place->name[0])
+		return true;
+	if (!address || address >> 63)
+		return false;
+	if (maps->pid == pid && !strcmp(maps->comm, comm) && find(maps, address, place, &is_code))
+		return is_code;
 	if (maps->pid == pid && now_ns() - maps->when < FRESH)
-		return;
-	read_maps(maps, pid);
+		return strcmp(maps->comm, comm);
 	/* Another process may have the number by now, or the process has called exec */
-	if (maps->pid == pid && !strcmp(maps->comm, comm))
-		find(maps, address, place);
+	if (!read_maps(maps, pid) || strcmp(maps->comm, comm))
+		return true;
+	return find(maps, address, place, &is_code) && is_code;
 }
 
 /**

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The stacks of -S: numbers of the map "stacks" in events. The mappings of user mode are looked up
- * when the event comes, as the process may end.
+ * when the event comes, as the process may end. If it has ended, BPF knows the mapping of the
+ * instruction, which has the other functions of that file, too.
  */
 #define _GNU_SOURCE
 #include <search.h>
@@ -60,11 +61,12 @@ static const struct stack *find_stack(int number, unsigned int pid, const char *
 		return NULL;
 	*stack = want;
 	stack->frames = n;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < stack->frames; i++) {
 		/* But for the innermost one, it is behind the call */
 		stack->frame[i].ip = ip[i] - !!i;
-		if (pid)
-			locate(pid, comm, stack->frame[i].ip, &stack->frame[i].place);
+		/* Without a frame pointer, anything may be taken for a caller */
+		if (pid && !locate(pid, comm, stack->frame[i].ip, &stack->frame[i].place) && i)
+			stack->frames = i;
 	}
 	tsearch(stack, &all_stacks, by_number);
 	stacks++;
@@ -84,6 +86,20 @@ void stack_note(const struct event *event, const struct sources *s)
 		find_stack(event->stack[1], event->pid, event->comm, s);
 }
 
+/* The place of a frame, by that of the instruction if the process is gone */
+static struct place place_of(const struct event *event, unsigned long long ip,
+			     const struct place *found, const struct sources *s)
+{
+	struct place place = event->code;
+
+	if (ip == event->ip)
+		return place;
+	place.offset += ip - event->ip;
+	if (found->name[0] || !place.file.ino || !is_code(&place, event->pid, s))
+		return *found;
+	return place;
+}
+
 /**
  * stack_frames - The frames of an event's stacks
  * @event:	the event
@@ -94,7 +110,7 @@ void stack_note(const struct event *event, const struct sources *s)
  */
 int stack_frames(const struct event *event, const struct sources *s, struct frame *frame)
 {
-	int frames = 0;
+	int frames = 0, known = 0;
 
 	for (int i = 0; i < 2; i++) {
 		const struct stack *stack = event->stack[i] ?
@@ -102,21 +118,25 @@ int stack_frames(const struct event *event, const struct sources *s, struct fram
 
 		for (int j = 0; stack && j < stack->frames && frames < MOST_STACK; j++) {
 			unsigned long long ip = stack->frame[j].ip;
-			/* BPF has found that of the instruction, if the process is gone */
-			const struct place *place = i && ip == event->ip ? &event->code :
-						    &stack->frame[j].place;
-			const struct symbol *symbol = symbol_of(ip, place, event->pid, s);
+			struct place place = stack->frame[j].place;
+			const struct symbol *symbol;
 			char *to = frame[frames++].name;
 
+			if (i)
+				place = place_of(event, ip, &place, s);
+			symbol = symbol_of(ip, &place, event->pid, s);
 			if (symbol)
 				snprintf(to, sizeof(frame->name), "%s", symbol->function);
-			else if (place->name[0])
-				snprintf(to, sizeof(frame->name), "%s", text_place(place).text);
+			else if (place.name[0])
+				snprintf(to, sizeof(frame->name), "%s", text_place(&place).text);
 			else
 				snprintf(to, sizeof(frame->name), "%#llx", ip);
+			if (symbol || place.name[0])
+				known = frames;
 		}
 	}
-	return frames;
+	/* Nobody can tell what an address of a process that is gone was: it may be no code */
+	return known ? known : frames;
 }
 
 /**

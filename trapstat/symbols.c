@@ -302,31 +302,51 @@ static void name_function(struct symbol *symbol, const char *name)
 	free(plain);
 }
 
+/* The segment of a file that has a place */
+static bool find_segment(const struct binary *binary, unsigned long long offset, GElf_Phdr *ph,
+			 GElf_Addr *bias)
+{
+	Elf *elf = binary && binary->module ? dwfl_module_getelf(binary->module, bias) : NULL;
+	size_t n = 0;
+
+	if (!elf || elf_getphdrnum(elf, &n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(elf, i, ph) && ph->p_type == PT_LOAD && offset >= ph->p_offset &&
+		    offset < ph->p_offset + ph->p_filesz)
+			return true;
+	return false;
+}
+
+/**
+ * is_code - Whether a file has code at a place
+ * @place:	the place
+ * @pid:	the process
+ * @s:		the sources, which know the paths of files
+ */
+bool is_code(const struct place *place, unsigned int pid, const struct sources *s)
+{
+	GElf_Addr bias;
+	GElf_Phdr ph;
+
+	return find_segment(find_binary(place->file, pid, s), place->offset, &ph, &bias) &&
+		ph.p_flags & PF_X;
+}
+
 static bool find_in_file(struct symbol *symbol, const struct place *code, unsigned int pid,
 			 const struct sources *s)
 {
 	const struct binary *binary = find_binary(code->file, pid, s);
-	unsigned long long offset = code->offset;
 	const char *name = NULL, *file;
-	GElf_Addr bias, address = 0, from;
+	GElf_Addr bias, address, from;
 	Dwfl_Line *line;
 	GElf_Sym sym;
 	GElf_Phdr ph;
-	size_t n = 0;
-	Elf *elf;
 	int number;
 
-	if (!binary || !binary->module)
+	if (!find_segment(binary, code->offset, &ph, &bias))
 		return false;
-	elf = dwfl_module_getelf(binary->module, &bias);
-	if (!elf || elf_getphdrnum(elf, &n))
-		return false;
-	for (size_t i = 0; i < n && !address; i++)
-		if (gelf_getphdr(elf, i, &ph) && ph.p_type == PT_LOAD && offset >= ph.p_offset &&
-		    offset < ph.p_offset + ph.p_filesz)
-			address = offset - ph.p_offset + ph.p_vaddr + bias;
-	if (!address)
-		return false;
+	address = code->offset - ph.p_offset + ph.p_vaddr + bias;
 	name = dwfl_module_addrinfo(binary->module, address, &from, &sym, NULL, NULL, NULL);
 	if (!name)
 		return false;

@@ -11,13 +11,14 @@ struct symbol {
 
 const struct symbol *symbol_of(unsigned long long ip, const struct place *code, unsigned int pid,
 			       const struct sources *s);
+bool is_code(const struct place *place, unsigned int pid, const struct sources *s);
 void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 	       unsigned long long end, const char *path);
 void symbols_free(void);
 
 /* maps.c */
 void locate_event(struct event *event);
-void locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place);
+bool locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place);
 void note_maps(unsigned int pid);
 void maps_free(void);
 

@@ -593,18 +593,22 @@ here_right() {
 	says 'TRAP_TRACE 1000, BUS_ADRERR 60, SEGV_MAPERR 300' &&
 	{ says 'counted: - minor' || as_getrusage; }
 }
-crashing='segv 7 protected 3 divide 8 ud 9 hlt 5 crash 2 readonly 4'
+crashing='segv 7 protected 3 divide 8 ud 9 hlt 5 crash 2 readonly 4 deep 6'
 # crashes_right FILE: who got which signal, and why; without BTF, of which trap is not known
 crashes_right() {
 	file=$1
-	files crashes "$file" >"$file.kinds" && cat "$file.kinds" && nothing_lost || return 1
+	files crashes "$file" >"$file.kinds" && cat "$file.kinds" && files stacks "$file" &&
+		nothing_lost || return 1
 	if has_btf; then
+		# The process is gone, and what called it has no frame pointer
+		files stacks "$file" | grep -x '6 deepest;deeper;deep;crash_each' &&
 		diff - "$file.kinds" <<-'END'
 			8 FPE_INTDIV #DE no - divide - here
 			9 ILL_ILLOPN #UD no - ud - here
 			3 SEGV_ACCERR #PF no write, user, page present write_there workload here
 			4 SEGV_ACCERR #PF yes write, user, page not present write_readonly trapstat-file+0x123 here
 			7 SEGV_MAPERR #PF no read, user, page not present read_nothing - here
+			6 SEGV_MAPERR #PF yes read, user, page not present deepest - here
 			2 SEGV_MAPERR #PF yes read, user, page not present read_nothing - here
 			5 SIGSEGV #GP no - hlt - here
 		END
@@ -612,7 +616,7 @@ crashes_right() {
 		[ "$(cut -d ' ' -f 1-4 "$file.kinds")" = "8 FPE_INTDIV - -
 9 ILL_ILLOPN - -
 7 SEGV_ACCERR - -
-9 SEGV_MAPERR - -
+15 SEGV_MAPERR - -
 5 SIGSEGV - -" ]
 	fi
 }

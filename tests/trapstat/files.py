@@ -6,6 +6,7 @@ files.py traps FILE: count and name of each trap in a record, or in its page.
 files.py faults FILE: of "trapstat faults --json", a line for each row: its type, name, number, and
 how many faults, minor, major, other, anon, file, shmem, hugetlb, cow, swapin.
 files.py crashes FILE: of "trapstat crashes --json", a line for each kind of signal, with a count.
+files.py stacks FILE: of the same with -S, a line for each stack, the innermost function first.
 files.py schema MAN FILE...: each line of --json there is an object with the keys that the man page
 has for its type, which may be none of another.
 files.py nested RECORD.json: fails if slices of a thread overlap without one being within the
@@ -129,6 +130,11 @@ def print_crashes(path):
                   re.sub(r'^workload\+.*', 'workload', e['mapping'] or '-'),
                   'here' if e['own_pid'] in (None, e['pid']) else 'within')
                  for e in json_lines(path) if e['type'] == 'crash')
+
+
+def print_stacks(path):
+    """A line for each stack."""
+    print_counts((';'.join(e['frames']),) for e in json_lines(path) if e['type'] == 'stack')
 
 
 def check_nested(path):
@@ -276,5 +282,5 @@ if __name__ == '__main__':
         check_pairs(words)
     else:
         {'events': print_events, 'traps': print_traps, 'faults': print_faults,
-         'crashes': print_crashes, 'nested': check_nested, 'begin': check_begin,
-         'metrics': print_metrics}[what](words[0])
+         'crashes': print_crashes, 'stacks': print_stacks, 'nested': check_nested,
+         'begin': check_begin, 'metrics': print_metrics}[what](words[0])

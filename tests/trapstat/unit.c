@@ -75,12 +75,13 @@ static void test_percentiles(void)
 }
 
 static void is_at(struct maps *maps, unsigned long long address, const char *name,
-		  unsigned long long offset)
+		  unsigned long long offset, bool want_code)
 {
 	struct place place = {};
-	bool is_found = find(maps, address, &place);
+	bool is_code = false, is_found = find(maps, address, &place, &is_code);
 
-	check(is_found == !!name, "%#llx: found %d", address, is_found);
+	check(is_found == !!name && is_code == want_code, "%#llx: found %d, code %d", address,
+	      is_found, is_code);
 	if (is_found && name)
 		check(!strcmp(place.name, name) && place.offset == offset, "%#llx: %s+%#llx",
 		      address, place.name, place.offset);
@@ -96,16 +97,36 @@ static void test_maps(void)
 		"7f0000002000-7f0000003000 r--p 00001000 fe:01 43           /lib/c (deleted)\n"
 		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0    [vsyscall]\n" };
 
-	is_at(&maps, 0x3fffff, NULL, 0);
-	is_at(&maps, 0x400000, "a b", 0);
-	is_at(&maps, 0x401010, "a b", 0x3010);
-	is_at(&maps, 0x401fff, "a b", 0x3fff);
-	is_at(&maps, 0x402000, NULL, 0);
-	is_at(&maps, 0x600008, "[heap]", 8);
-	is_at(&maps, 0x7f0000000fff, "[anon]", 0xfff);
-	is_at(&maps, 0x7f0000001000, NULL, 0);
-	is_at(&maps, 0x7f0000002004, "c (deleted)", 0x1004);
-	is_at(&maps, 0xffffffffff600000, "[vsyscall]", 0);
+	is_at(&maps, 0x3fffff, NULL, 0, false);
+	is_at(&maps, 0x400000, "a b", 0, false);
+	is_at(&maps, 0x401010, "a b", 0x3010, true);
+	is_at(&maps, 0x401fff, "a b", 0x3fff, true);
+	is_at(&maps, 0x402000, NULL, 0, false);
+	is_at(&maps, 0x600008, "[heap]", 8, false);
+	is_at(&maps, 0x7f0000000fff, "[anon]", 0xfff, false);
+	is_at(&maps, 0x7f0000001000, NULL, 0, false);
+	is_at(&maps, 0x7f0000002004, "c (deleted)", 0x1004, false);
+	is_at(&maps, 0xffffffffff600000, "[vsyscall]", 0, true);
+}
+
+/* A caller is code, if the process has a say in it */
+static void test_callers(void)
+{
+	unsigned long long code = (unsigned long long)test_callers, stack;
+	struct place place = {};
+	char comm[COMM_SIZE];
+
+	read_comm(getpid(), comm);
+	check(locate(getpid(), comm, code, &place) && place.file.ino, "the code of this");
+	for (int i = 0; i < 2; i++) {
+		memset(&place, 0, sizeof(place));
+		check(!locate(getpid(), comm, 42, &place), "no mapping");
+		check(!locate(getpid(), comm, 1ULL << 63, &place), "not of user mode");
+		check(locate(getpid(), "another", 42, &place), "another process");
+		check(locate(1 << 30, comm, 42, &place), "a process that is gone");
+		check(!locate(getpid(), comm, (unsigned long long)&stack, &place), "a stack");
+	}
+	maps_free();
 }
 
 static void is_text(const char *text, const char *want)
@@ -390,6 +411,7 @@ int main(void)
 	test_buckets();
 	test_percentiles();
 	test_maps();
+	test_callers();
 	test_texts();
 	test_files();
 	return failed;

@@ -23,6 +23,7 @@
  * protected	SIGSEGV of a write to the program
  * crash	SIGSEGV of a read where nothing is mapped, which ends a child
  * readonly	the same of a write to a mapping of WORKLOAD_FILE that may be read, at 0x123
+ * deep		the same of a read where nothing is mapped, by three calls with frame pointers
  * bus		SIGBUS of a read beyond the end of a memfd
  * single	single steps
  * divide	SIGFPE of a division by zero; "simd" and "x87" are the same for those units
@@ -468,7 +469,7 @@ static void step_protected(long n)
 }
 
 /* Nobody handles the signal */
-static void crash_each(long n, void (*__volatile__ crash)(void))
+__attribute__((noinline)) static void crash_each(long n, void (*__volatile__ crash)(void))
 {
 	struct rlimit none = {};
 
@@ -486,6 +487,32 @@ static void crash_each(long n, void (*__volatile__ crash)(void))
 static void step_crash(long n)
 {
 	crash_each(n, read_nothing);
+}
+
+/* The function has a frame, and its last call is no jump */
+#define FRAME	asm volatile("" : : "r" (__builtin_frame_address(0)))
+
+__attribute__((noinline)) static void deepest(void)
+{
+	FRAME;
+	read_nothing();
+}
+
+__attribute__((noinline)) static void deeper(void)
+{
+	deepest();
+	FRAME;
+}
+
+__attribute__((noinline)) static void deep(void)
+{
+	deeper();
+	FRAME;
+}
+
+static void step_deep(long n)
+{
+	crash_each(n, deep);
 }
 
 static char *readonly;
@@ -727,7 +754,7 @@ int main(int argc, char **argv)
 #endif
 		{ "senders", step_senders }, { "exec", step_exec },
 		{ "protected", step_protected }, { "crash", step_crash },
-		{ "readonly", step_readonly },
+		{ "readonly", step_readonly }, { "deep", step_deep },
 		{ "processes", step_processes }, { "held", step_held },
 		{ "refault", step_refault }, { "vmread", step_vmread },
 		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
