@@ -16,7 +16,10 @@ static void csv_text(FILE *out, const char *text)
 static void csv_begin(FILE *out)
 {
 	fputs("end_ns,duration_ns,pid,tid,si_code,error_code,order,address,ip,mode,", out);
-	fputs("trap,outcome,memory,comm,place,instruction\n", out);
+	fputs("trap,outcome,memory,comm,place,instruction", out);
+	for (int i = 0; i < WAITS; i++)
+		fprintf(out, ",%s_ns", wait_names[i]);
+	fputs(",stack\n", out);
 }
 
 static void csv_add(FILE *out, const struct shown *shown)
@@ -36,6 +39,12 @@ static void csv_add(FILE *out, const struct shown *shown)
 	csv_text(out, text_plain(e->comm, COMM_SIZE).text);
 	csv_text(out, shown->place);
 	csv_text(out, shown->code);
+	for (int i = 0; i < WAITS; i++) {
+		fputc(',', out);
+		if (e->waits)
+			fprintf(out, "%llu", e->wait[i]);
+	}
+	csv_text(out, shown->stack);
 	fputc('\n', out);
 }
 

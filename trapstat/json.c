@@ -79,7 +79,7 @@ static void json_add(FILE *out, const struct shown *shown)
 	const struct event *e = &shown->event;
 	json_t *args, *json;
 	json_int_t off = 0;
-	char name[40];
+	char name[40], key[32];
 
 	write_names(out, e);
 	snprintf(name, sizeof(name), "%s%s%s", shown->trap, shown->outcome[0] ? " " : "",
@@ -100,8 +100,11 @@ static void json_add(FILE *out, const struct shown *shown)
 	if (e->order)
 		json_object_set_new(args, "order", json_integer(e->order - 1));
 	if (e->waits) {
-		for (int i = 0; i < WAITS; i++)
+		for (int i = 0; i < WAITS; i++) {
+			snprintf(key, sizeof(key), "%s_ns", wait_names[i]);
+			json_object_set_new(args, key, json_integer(e->wait[i]));
 			off += e->wait[i];
+		}
 		json_object_update_new(args, json_pack("{s:I, s:s}", "off_cpu_ns", off, "why",
 						       text_waits(e->wait).text));
 	}

@@ -8,7 +8,7 @@
 
 #include "sinks.h"
 
-enum { BINS = 240, SERIES = 48, LOGS = 36, TOPS = 4, MOST = 5000, OTHERS = 200 };
+enum { BINS = 240, SERIES = 48, LOGS = 36, TOPS = 5, MOST = 5000, OTHERS = 200 };
 
 /* So many of each are in the page, those with the most time, and the most events */
 static const struct {
@@ -16,6 +16,7 @@ static const struct {
 	unsigned int shown;
 } tables[TOPS] = {
 	{ "processes", 60 }, { "places", 60 }, { "instructions", 60 }, { "stacks", 1500 },
+	{ "waits", WAITS },
 };
 
 struct bin {
@@ -164,6 +165,9 @@ static void add(FILE *out, const struct shown *shown)
 		count_top(1, name, bin, e->ns);
 		if (*shown->stack && e->ns)
 			count_top(3, shown->stack, bin, e->ns);
+		for (i = 0; i < WAITS; i++)
+			if (e->wait[i])
+				count_top(4, wait_names[i], bin, e->wait[i]);
 		for (unsigned long long ns = e->ns; ns > 1 && log < LOGS - 1; ns >>= 1)
 			log++;
 		if (e->outcome < OUTCOMES && e->ns)

@@ -25,6 +25,7 @@ static bool read_event(struct shown *shown, json_t *json)
 {
 	json_t *args = json_object_get(json, "args");
 	struct event *e = &shown->event;
+	char key[32];
 
 	memset(shown, 0, sizeof(*shown));
 	if (!*text_of(args, "trap"))
@@ -44,6 +45,10 @@ static bool read_event(struct shown *shown, json_t *json)
 	e->ip = strtoull(text_of(args, "ip"), NULL, 0);
 	e->row = !strcmp(text_of(json, "cat"), "signal") ? ROW_SIGNAL :
 		 *shown->outcome ? ROW_PF : 0;
+	for (int i = 0; i < WAITS; i++) {
+		snprintf(key, sizeof(key), "%s_ns", wait_names[i]);
+		e->wait[i] = json_integer_value(json_object_get(args, key));
+	}
 	for (e->outcome = 0; e->outcome < OUTCOMES - 1; e->outcome++)
 		if (!strcmp(shown->outcome, outcome_names[e->outcome]))
 			break;

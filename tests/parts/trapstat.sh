@@ -189,10 +189,18 @@ why_right() {
 	[ "$(grep -cE ' uffd [0-9.]+m?s' "$file")" = 5 ]
 }
 why_here() {
+	local suffix
 	file=$logs/why
 	loads_here && export WORKLOAD_FILE="$logs/why-file" &&
 	"$trapstat" -w -o "$file" -- "$workload" refault 300 &&
-	cat "$file" && faults 600 605 'MAJOR user file' && [ "$(grep -c ' io [0-9]' "$file")" -ge 3 ]
+	cat "$file" && faults 600 605 'MAJOR user file' &&
+	[ "$(grep -c ' io [0-9]' "$file")" -ge 3 ] || return 1
+	for suffix in csv json; do
+		"$trapstat" record -w -o "$file.$suffix" -- "$workload" refault 300 &&
+		files waits "$file.$suffix" | tee "$file.waits" &&
+		[ "$(sed -n 's/ io$//p' "$file.waits")" -ge 3 ] || return 1
+	done
+	"$trapstat" report "$file.json" && files waits "$file.html" | diff - "$file.waits"
 }
 faults_right() {
 	exits table 0 && grep -q 'CPU[01]/s' "$file" && exits process 0 &&
@@ -655,6 +663,7 @@ stacks_here() {
 	of_record stacks.csv 1000 1010 '#PF MINOR user anon.* step_anon' &&
 	of_record stacks.csv 500 510 '#PF MINOR kernel anon .*' &&
 	of_record stacks.csv 0 50 '#PF - .*' &&
+	[ "$(grep -c ',"workload;.*step_anon"$' "$logs/stacks.csv")" -ge 1000 ] &&
 	"$trapstat" record -o "$logs/stacks.folded" -- "$workload" anon 1000 kernel 500 &&
 	grep -E '^workload;(.*;)?step_anon [0-9]+$' "$logs/stacks.folded" &&
 	grep -E '^workload;.*;ksys_read;.* [0-9]+$' "$logs/stacks.folded" &&
@@ -665,7 +674,8 @@ stacks_here() {
 # Clicks and values under the pointer; it is small, and needs no network
 page_here() {
 	loads_here &&
-	"$trapstat" record -S -o "$logs/page.html" -- "$workload" anon 10000 kernel 5000 &&
+	"$trapstat" record -S -w -o "$logs/page.html" -- "$workload" anon 10000 kernel 5000 \
+		held 3 &&
 	! grep -E '(src|href)=|https?://' "$logs/page.html" | grep -v 'www.w3.org/2000/svg' &&
 	[ "$(wc -c <"$top/trapstat/page.html")" -lt 300000 ] || return 1
 	{

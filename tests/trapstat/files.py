@@ -3,6 +3,7 @@
 """files.py events RECORD: a line for each kind of event: count, trap, outcome, mode, memory,
 mapping and function. RECORD is of "trapstat record", with .json or .csv.
 files.py traps FILE: count and name of each trap in a record, or in its page.
+files.py waits FILE: what page faults waited for in a record or in its page, and how many of them.
 files.py faults FILE: of "trapstat faults --json", a line for each row: its type, name, number, and
 how many faults, minor, major, other, anon, file, shmem, hugetlb, cow, swapin.
 files.py crashes FILE: of "trapstat crashes --json", a line for each kind of signal, with a count.
@@ -66,6 +67,17 @@ def print_traps(path):
             print(sum(values), name)
     else:
         print_counts((e['trap'],) for e in events(path))
+
+
+def print_waits(path):
+    """How many page faults waited for what."""
+    if path.endswith('.html'):
+        for name, cells in sorted(page_data(path)['waits']):
+            print(sum(n for _, n, _, _ in cells), name)
+    else:
+        print_counts((key[:-3],) for e in events(path) for key, ns in e.items() if key in (
+            'io_ns', 'reclaim_ns', 'compaction_ns', 'mmap_lock_ns', 'uffd_ns', 'preempted_ns',
+            'other_ns') and int(ns or 0))
 
 
 def print_counts(kinds):
@@ -281,6 +293,6 @@ if __name__ == '__main__':
     elif what == 'pairs':
         check_pairs(words)
     else:
-        {'events': print_events, 'traps': print_traps, 'faults': print_faults,
+        {'events': print_events, 'traps': print_traps, 'waits': print_waits, 'faults': print_faults,
          'crashes': print_crashes, 'stacks': print_stacks, 'nested': check_nested,
          'begin': check_begin, 'metrics': print_metrics}[what](words[0])

@@ -16,6 +16,7 @@
 	check(all > 1000, `${all} events of processes`);
 	check(get('heat').querySelectorAll('rect[data-tip]').length > 5, 'no cells');
 	check(flames > 5 && get('flames').textContent.includes('step_anon'), `${flames} flames`);
+	check(total('waits') > 2 && !get('why').hidden, `${total('waits')} waits`);
 	point(svg(), 'pointermove', 500);
 	check(/^#?\w+: \d+, .*\/s\nat /.test(get('tip').textContent), `no value: ${get('tip').textContent}`);
 	const cell = get('heat').querySelector('rect[data-tip]');
