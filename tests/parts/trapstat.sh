@@ -186,15 +186,24 @@ durations_right() {
 why_right() {
 	exits refault 0 && cat "$file" && faults 200 205 'MAJOR user file' &&
 	faults 100 100 'MAJOR user file,refault' && file=$job/held &&
-	[ "$(grep -cE ' uffd [0-9.]+m?s' "$file")" = 5 ]
+	[ "$(grep -cE ' uffd [0-9.]+m?s' "$file")" = 5 ] && exits locked 0 && cat "$file" &&
+	[ "$(grep -c ' mmap_lock [0-9]' "$file")" -ge 3 ]
 }
 why_here() {
-	local suffix
+	local suffix tp
 	file=$logs/why
 	loads_here && export WORKLOAD_FILE="$logs/why-file" &&
 	"$trapstat" -w -o "$file" -- "$workload" refault 300 &&
 	cat "$file" && faults 600 605 'MAJOR user file' &&
-	[ "$(grep -c ' io [0-9]' "$file")" -ge 3 ] || return 1
+	[ "$(grep -c ' io [0-9]' "$file")" -ge 3 ] &&
+	"$trapstat" -w -o "$file" -- "$workload" locked 100 && cat "$file" &&
+	[ "$(grep -c ' mmap_lock [0-9]' "$file")" -ge 3 ] || return 1
+	# Whether a task sleeps in these is luck
+	"$trapstat" -w -o "$file" -- bpftool link list >"$file.links" || return 1
+	for tp in compaction_begin compaction_end vmscan_direct_reclaim_begin \
+		vmscan_direct_reclaim_end vmscan_memcg_reclaim_begin vmscan_memcg_reclaim_end; do
+		grep -w "mm_$tp" "$file.links" || return 1
+	done
 	for suffix in csv json; do
 		"$trapstat" record -w -o "$file.$suffix" -- "$workload" refault 300 &&
 		files waits "$file.$suffix" | tee "$file.waits" &&
@@ -348,6 +357,12 @@ nested_right() {
 	local n
 	n=$(files nested "$job/nested.json") && echo "$n" || return 1
 	! is_ours || [ "${n%% *}" -ge 40 ]
+}
+# Our events have the order of a page
+orders_right() {
+	local n
+	exits huge 0 && n=$(awk -F , '$7 == 9 { n++ } END { print n + 0 }' "$job/huge.csv") &&
+	echo "$n of order 9" && [ "$n" = "$(is_ours && echo 9 || echo 0)" ]
 }
 records_right() {
 	local file
@@ -746,6 +761,7 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check "$kernel: control groups" groups_right
 	check "$kernel: each signal of a trap, and why" crashes_right "$job/crashes"
 	check "$kernel: records, and the page of one" records_right
+	check "$kernel: the order of a huge page" orders_right
 	check "$kernel: a full disk or SIGKILL leaves a record that can be read" cut_right
 	check "$kernel: metrics" metrics_right
 	check "$kernel: missing capabilities, a narrow terminal and a resize" rights_right

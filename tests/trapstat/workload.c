@@ -36,6 +36,8 @@
  * processes	that many, one after the other, each with a first write
  * refault	reads of a mapping of WORKLOAD_FILE, and then, once its pages are reclaimed, again
  * held		first reads, each held by a userfaultfd for 20 ms
+ * huge		first writes to anonymous memory with huge pages of 2 MB
+ * locked	first writes, while a thread holds mmap_lock to fork
  * name	0	take a name with control characters
  * evil	0	take one that would end a script in HTML
  * tagged	first writes by addresses with a tag, on arm64
@@ -683,6 +685,49 @@ static void step_held(long n)
 		read_from(p + i * PAGE);
 }
 
+static void step_huge(long n)
+{
+	unsigned long size = 2 << 20;
+	char *p = map_anon((n + 1) * size / PAGE);
+
+	p = (char *)(((unsigned long)p + size - 1) & -size);
+	if (madvise(p, n * size, MADV_HUGEPAGE))
+		die("MADV_HUGEPAGE");
+	for (long i = 0; i < n; i++)
+		__atomic_store_n(p + i * size, 1, __ATOMIC_RELAXED);
+}
+
+static int is_over;
+
+/* The lock is held as long as the tables of much memory are copied */
+static void *keep_forking(void *unused)
+{
+	pid_t pid;
+
+	while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+	return unused;
+}
+
+static void step_locked(long n)
+{
+	char *p = map_anon(n);
+	pthread_t thread;
+
+	step_populate(50000);
+	pthread_create(&thread, NULL, keep_forking, NULL);
+	for (long i = 0; i < n; i++) {
+		usleep(1000);
+		write_each(p + i * PAGE, 1);
+	}
+	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+}
+
 static void step_name(long n)
 {
 	(void)n;
@@ -758,7 +803,7 @@ int main(int argc, char **argv)
 		{ "processes", step_processes }, { "held", step_held },
 		{ "refault", step_refault }, { "vmread", step_vmread },
 		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
-		{ "overflow", step_overflow },
+		{ "overflow", step_overflow }, { "huge", step_huge }, { "locked", step_locked },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
