@@ -109,8 +109,8 @@ at_once() {	# SUITE
 		return 1
 	}
 	cat "$logs/$1.ls"
-	grep -qx etc "$logs/$1.ls" && grep -qE '^#PF +[1-9]' "$logs/$1.ls" &&
-	grep -q '^MINOR ' "$logs/$1.ls" && grep -qE '^0( to [0-9]+)? lost' "$logs/$1.ls"
+	grep -qx etc "$logs/$1.ls" && grep -qE '^ *[1-9][0-9]* .* #PF$' "$logs/$1.ls" &&
+	grep -qE ' MINOR +user ' "$logs/$1.ls" && grep -qE '^0( to [0-9]+)? lost' "$logs/$1.ls"
 }
 
 # Of systemd, from 0 to 10; without the hardening, it is above 9
