@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 #include <libiberty/demangle.h>
@@ -191,16 +192,26 @@ static int find_file(char *path, size_t size, const struct file_path *want,
 	return fd;
 }
 
-static char *no_path;
+/*
+ * Only by its build ID, below /usr/lib/debug: a name in the file or beside it is one that the user
+ * chooses, too
+ */
+static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+			  const char *file, const char *link, GElf_Word crc, char **path)
+{
+	(void)file;
+	(void)link;
+	(void)crc;
+	return dwfl_standard_find_debuginfo(module, data, name, base, NULL, NULL, 0, path);
+}
 
 /* The module closes the file */
 static void open_binary(struct binary *binary, const char *path, int fd)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = find_debuginfo,
 		.section_address = dwfl_offline_section_address,
-		.debuginfo_path = &no_path,
 	};
 
 	binary->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
@@ -333,6 +344,20 @@ bool is_code(const struct place *place, unsigned int pid, const struct sources *
 		ph.p_flags & PF_X;
 }
 
+/* libdw opens what the debug information of a file names: that of a user is not read then */
+static Dwfl_Line *find_line(Dwfl_Module *module, GElf_Addr address)
+{
+	GElf_Addr bias;
+	Dwarf *debug = dwfl_module_getdwarf(module, &bias);
+	const void *id;
+	const char *name;
+
+	if (debug && dwarf_getelf(debug) == dwfl_module_getelf(module, &bias) &&
+	    dwelf_dwarf_gnu_debugaltlink(debug, &name, &id) > 0)
+		return NULL;
+	return dwfl_module_getsrc(module, address);
+}
+
 static bool find_in_file(struct symbol *symbol, const struct place *code, unsigned int pid,
 			 const struct sources *s)
 {
@@ -351,7 +376,7 @@ static bool find_in_file(struct symbol *symbol, const struct place *code, unsign
 	if (!name)
 		return false;
 	name_function(symbol, name);
-	line = dwfl_module_getsrc(binary->module, address);
+	line = find_line(binary->module, address);
 	file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	if (file) {
 		name = strrchr(file, '/');

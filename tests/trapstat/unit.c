@@ -10,6 +10,8 @@
 #include "../../trapstat/symbols.c"
 #include "../../trapstat/table.h"
 
+int main(void);
+
 static int failed;
 
 #define check(condition, format, ...) do {				\
@@ -186,6 +188,73 @@ static void test_files(void)
 	unlink(file);
 	unlink(fifo);
 	unlink(link);
+	rmdir(folder);
+}
+
+/*
+ * Debug information of main() that wants the folder of its source from another file. The linker
+ * drops a .gnu_debuglink, which names a file with debug information.
+ */
+#define FIFO "/tmp/trapstat-unit.fifo"
+#define SECTION(name, ...) \
+	asm(".pushsection ." name ", \"\", @progbits\n" __VA_ARGS__ "\n.popsection")
+SECTION("debug_abbrev", ".byte 1, 17, 0, 16, 23, 27, 0xa1, 0x3e, 17, 1, 18, 7, 0, 0, 0");
+SECTION("debug_info", ".long 2f - 1f\n1: .short 4; .long 0; .byte 8, 1; .long 0, 0\n"
+	".quad main, 1\n2:");
+SECTION("debug_aranges", ".long 2f - 1f\n1: .short 2; .long 0; .byte 8, 0; .long 0\n"
+	".quad main, 1, 0, 0\n2:");
+SECTION("debug_line", ".long 0");
+SECTION("gnu_debugaltlink", ".asciz \"" FIFO "\"; .zero 20");
+SECTION("gnu_debug_link", ".asciz \"../../.." FIFO "\"; .balign 4; .long 1");
+
+static void replace(char *text, size_t size, const char *from, const char *to, size_t n)
+{
+	for (char *at = text; (at = memmem(at, text + size - at, from, n)); at += n)
+		memcpy(at, to, n);
+}
+
+/* Names of sections: the debug information is hidden, the link is not */
+static void rename_sections(const char *path)
+{
+	static char text[1 << 22];
+	int fd = open(path, O_RDWR);
+	ssize_t size = read(fd, text, sizeof(text));
+
+	replace(text, size, "\0.debug_", "\0_debug_", 8);
+	replace(text, size, "\0.gnu_debug_link", "\0.gnu_debuglink", 16);
+	check(pwrite(fd, text, size, 0) == size, "it is not written");
+	close(fd);
+}
+
+static void test_debug_files(void)
+{
+	extern const char __executable_start;
+	struct place place = { .offset = (const char *)main - &__executable_start };
+	char folder[] = "/tmp/trapstat-unit.XXXXXX", file[64], command[128];
+	struct binary *binary;
+	struct stat st;
+	bool is_new;
+
+	unlink(FIFO);
+	check(mkdtemp(folder) && !mkfifo(FIFO, 0600), "no files");
+	snprintf(file, sizeof(file), "%s/file", folder);
+	snprintf(command, sizeof(command), "cp /proc/%d/exe %s", getpid(), file);
+	check(!system(command) && !stat(file, &st), "no copy");
+	alarm(10);
+	for (int i = 0; i < 2; i++) {
+		struct symbol symbol = {};
+
+		if (i)
+			rename_sections(file);
+		place.file.ino = st.st_ino + i;
+		binary = binary_of(place.file, &is_new);
+		open_binary(binary, file, open_file(file, st.st_ino));
+		check(find_in_file(&symbol, &place, 0, NULL), "main() is not found");
+		is_text(symbol.function, "main");
+	}
+	alarm(0);
+	unlink(file);
+	unlink(FIFO);
 	rmdir(folder);
 }
 
@@ -414,5 +483,6 @@ int main(void)
 	test_callers();
 	test_texts();
 	test_files();
+	test_debug_files();
 	return failed;
 }
