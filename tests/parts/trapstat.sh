@@ -578,22 +578,46 @@ refuses() {
 	END
 	[ "$n" = 33 ]
 }
+# finds_clang WANTED COMPILER=VERSION...: of these, the Makefile takes that one, or ''
+finds_clang() {
+	local want="$1" c make
+	make=$(command -v make)
+	shift
+	rm -rf "$logs/path" && mkdir -p "$logs/path" || return 1
+	for c in "$@"; do
+		printf '#!/bin/sh\necho %s\n' "${c#*=}" >"$logs/path/${c%=*}"
+	done
+	chmod +x "$logs/path"/*
+	PATH=$logs/path "$make" -pnq -C "$top/trapstat" OUTPUT="$logs/path" >"$logs/clang" 2>&1 || :
+	echo "$*: $(grep '^CLANG := ' "$logs/clang")"
+	[ "$(sed -n 's|^CLANG := .*/||p' "$logs/clang")" = "$want" ]
+}
+searches() {
+	finds_clang clang-17 clang-17=17 && finds_clang clang-18 clang-18=18 clang-14=14 &&
+	finds_clang clang-16 clang=13 clang-16=16 && finds_clang clang clang=21 &&
+	finds_clang clang-22 clang=13 clang-22=22 && finds_clang '' clang=13
+}
 # Each compiler of this Debian that the Makefile takes makes a program that the kernel loads
 compiles() {
 	local c n=0
-	mkdir -p "$logs/compiled"
+	mkdir -p "$logs/compiled" "$logs/old/bpf"
 	for c in clang-14 clang-15 clang-16 clang-17 clang-18 clang-19; do
-		command -v "$c" >/dev/null || continue
-		make -s -C "$top/trapstat" OUTPUT="$logs/compiled" CLANG="$c" -B &&
-			mv "$logs/compiled/trapstat" "$logs/compiled/trapstat-$c" || return 1
+		command -v "$c" >/dev/null || { echo "there is no $c"; continue; }
+		make -s -C "$top/trapstat" OUTPUT="$logs/compiled" CLANG="$c" &&
+			cp "$logs/compiled/trapstat" "$logs/compiled/trapstat-$c" || return 1
 		n=$((n + 1))
 	done
-	[ "$n" != 0 ] &&
-	! make -s -C "$top/trapstat" OUTPUT="$logs/compiled" CLANG=gcc -B 2>"$logs/refused" &&
-	grep -F 'gcc is not clang 14 or newer' "$logs/refused" &&
-	make -s -C "$top/trapstat" OUTPUT="$logs/compiled" STATIC=1 -B &&
-	mv "$logs/compiled/trapstat" "$static" && ! ldd "$static" &&
+	printf '#define LIBBPF_MAJOR_VERSION 0\n#define LIBBPF_MINOR_VERSION 7\n' \
+		>"$logs/old/bpf/libbpf.h"
+	[ "$n" != 0 ] && refused CLANG=gcc 'gcc is not clang 14 or newer' &&
+	refused CC="gcc -I$logs/old" 'no libbpf-dev 0.8 or newer' &&
+	make -s -C "$top/trapstat" OUTPUT="$logs/compiled" STATIC=1 &&
+	cp "$logs/compiled/trapstat" "$static" && ! ldd "$static" &&
 	[ "$(stat -c %s "$static")" -lt 4000000 ]
+}
+refused() {	# SETTING MESSAGE
+	! make -s -C "$top/trapstat" OUTPUT="$logs/compiled" "$1" 2>"$logs/refused" &&
+	grep -F "$2" "$logs/refused"
 }
 boots() {
 	[ -e "$static" ] || compiles || return 1
@@ -716,6 +740,7 @@ check 'trapstat builds' built
 check 'trapstat builds without a warning, and its man page is well-formed' built_without_warning
 check 'rows of traps, percentiles, mappings and texts' computes
 check 'arguments that it refuses' refuses
+check 'the Makefile finds a clang that is new enough' searches
 check 'each clang, and a binary without libraries' compiles
 check 'a shell completes its arguments' completes
 check 'signals of a command, on this kernel' here_right
