@@ -56,7 +56,7 @@ static __always_inline bool find_trap(struct fault *trap, const struct pt_regs *
 		return false;
 	trap->row = row_of(regs, vector, MODE_USER, error_code);
 	trap->vector = vector;
-	trap->error = error_code + 1;
+	trap->error = vector == task->thread.trap_nr ? error_code + 1 : 0;
 	if (vector == ROW_PF)
 		trap->address = task->thread.cr2;
 	return true;

@@ -89,6 +89,7 @@ vector_of_signal(unsigned long long last, unsigned int number, unsigned int si_c
 		[16] = { 8, 0xf8 },				/* FPE_FLTDIV... */
 		[17] = { 7, 1 << 1 },				/* BUS_ADRALN */
 		[19] = { 8, 0xf8 },
+		[20] = { 11, 1 << 0 },
 		[21] = { 11, 1 << 10 },				/* SEGV_CPERR */
 		[32] = { 4, 1 << 8 },				/* ILL_BADSTK */
 	};
@@ -96,6 +97,9 @@ vector_of_signal(unsigned long long last, unsigned int number, unsigned int si_c
 	/* SIGILL, ILL_ILLOPC: #NM of AMX without permission, which is not noted */
 	if (number == 4 && si_code == 1)
 		return 7;
+	/* SIGBUS, BUS_OBJERR: #VC, which is not noted either */
+	if (number == 7 && si_code == 3)
+		return 29;
 	if (last > LAST_VECTOR || si_code >= SIGNAL_CODES)
 		return NO_VECTOR;
 	/* SIGBUS, BUS_ADRERR */

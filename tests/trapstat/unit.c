@@ -441,6 +441,8 @@ static void test_rows(void)
 	sent("nothing mapped", 14, 14, SIGSEGV, SEGV_MAPERR);
 	sent("behind the end of a file", 14, 14, SIGBUS, BUS_ADRERR);
 	sent("a shadow stack", 21, 21, SIGSEGV, 10);
+	sent("of TDX", 20, 20, SIGSEGV, 0);
+	sent("of SEV, after a page fault", 29, 14, SIGBUS, BUS_OBJERR);
 	sent("AMX", 7, 6, SIGILL, ILL_ILLOPC);
 	sent("an event of perf, after a step", NO_VECTOR, 1, SIGTRAP, 6);
 	sent("a stack without room for a frame, after a page fault", NO_VECTOR, 14, SIGSEGV, 0);
