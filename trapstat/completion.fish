@@ -13,7 +13,7 @@ complete -c trapstat -l cgroup -x -d 'Only this control group' \
 complete -c trapstat -l vector -x -d 'Only this trap' -a 'DE DB BP OF BR UD NM DF TS NP SS GP PF
 	MF AC MC XM VE CP VC SPLIT-LOCK BUS-LOCK UMIP'
 complete -c trapstat -l outcome -x -d 'Only faults with this outcome' -a 'minor major retry failed
-	interrupted oom fixup signal arch oops error'
+	interrupted oom fixup signal arch oops error unknown'
 complete -c trapstat -s u -l user -d 'Only user mode'
 complete -c trapstat -s k -l kernel -d 'Only kernel mode'
 complete -c trapstat -s C -l per-cpu -d 'A column for each CPU'

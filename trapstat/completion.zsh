@@ -8,7 +8,7 @@ _arguments -s -S \
 	'--vector=[only this trap]:vector:(DE DB BP OF BR UD NM DF TS NP SS GP PF MF AC MC XM
 		VE CP VC SPLIT-LOCK BUS-LOCK UMIP)' \
 	'--outcome=[only faults with this outcome]:outcome:(minor major retry failed interrupted oom
-		fixup signal arch oops error)' \
+		fixup signal arch oops error unknown)' \
 	'(-u --user -k --kernel)'{-u,--user}'[only user mode]' \
 	'(-u --user -k --kernel)'{-k,--kernel}'[only kernel mode]' \
 	'(-C --per-cpu)'{-C,--per-cpu}'[a column for each CPU]' \

@@ -51,52 +51,20 @@ static char *format_of(const char *event)
 	return text;
 }
 
-/* The offset of a field of an event's record, or -1 */
-static int offset_of(const char *event, const char *field)
-{
-	char *format = format_of(event), *at, want[64];
-	int offset = -1;
-
-	snprintf(want, sizeof(want), " %s;\toffset:", field);
-	at = format ? strstr(format, want) : NULL;
-	if (at)
-		offset = atoi(at + strlen(want));
-	free(format);
-	return offset;
-}
-
 static bool find_fields(struct config *config)
 {
-	static const struct {
-		const char *event, *name;
-		int of, at;
-	} fields[] = {
-		{ "pagefault/pagefault_exit", "duration", 0, FIELD_DURATION },
-		{ "pagefault/pagefault_exit", "address", 0, FIELD_ADDRESS },
-		{ "pagefault/pagefault_exit", "ip", 0, FIELD_IP },
-		{ "pagefault/pagefault_exit", "outcome", 0, FIELD_OUTCOME },
-		{ "pagefault/pagefault_exit", "flags", 0, FIELD_FLAGS },
-		{ "pagefault/pagefault_exit", "user_mode", 0, FIELD_MODE },
-		{ "pagefault/pagefault_noregs", "duration", 1, FIELD_DURATION },
-		{ "pagefault/pagefault_noregs", "address", 1, FIELD_ADDRESS },
-		{ "pagefault/pagefault_noregs", "outcome", 1, FIELD_OUTCOME },
-		{ "pagefault/pagefault_noregs", "flags", 1, FIELD_FLAGS },
-		{ "pagefault/pagefault_exit", "error_code", 0, FIELD_ERROR },
-		{ "pagefault/pagefault_exit", "kind", 0, FIELD_KIND },
-		{ "pagefault/pagefault_exit", "order", 0, FIELD_ORDER },
-		{ "pagefault/pagefault_noregs", "order", 1, FIELD_ORDER },
-		{ "pagefault/pagefault_noregs", "kind", 1, FIELD_KIND },
+	static const char * const events[] = {
+		"pagefault/pagefault_exit", "pagefault/pagefault_noregs",
 	};
-	int offset;
+	bool known = true;
+	char *format;
 
-	for (unsigned int i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		offset = offset_of(fields[i].event, fields[i].name);
-		/* Older events have the kind in the flags, and no order */
-		if (offset < 0 && fields[i].at != FIELD_KIND && fields[i].at != FIELD_ORDER)
-			return false;
-		config->at[fields[i].of][fields[i].at] = offset;
+	for (int i = 0; i < 2 && known; i++) {
+		format = format_of(events[i]);
+		known = fields_read(config->at[i], format, !i);
+		free(format);
 	}
-	return true;
+	return known;
 }
 
 /* The BTF has the event, or the function with as many arguments as our programs read */

@@ -90,5 +90,6 @@ static inline bool knows_kinds(const struct sources *s)
 
 struct btf;
 void names_read(struct config *c, const struct btf *btf, const char *format);
+bool fields_read(unsigned int at[FIELDS], const char *format, bool has_regs);
 
 #endif

@@ -18,7 +18,7 @@ const char * const row_names[ROWS] = {
 
 const char * const outcome_names[OUTCOMES] = {
 	"MINOR", "MAJOR", "RETRY", "FAILED", "INTERRUPTED", "OOM", "FIXUP", "SIGNAL", "ARCH",
-	"OOPS", "ERROR", "-", "-",
+	"OOPS", "ERROR", "UNKNOWN", "-", "-",
 };
 
 const char * const mode_names[MODES] = { "kernel", "user", "noregs" };

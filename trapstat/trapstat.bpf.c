@@ -266,16 +266,23 @@ int page_fault_kernel(struct bpf_raw_tracepoint_args *ctx)
 
 /* Page faults, by pagefault:pagefault_* */
 
-/* The kernel's numbers become ours */
-static __always_inline int fault_ended(void *ctx, struct fault *f, __u32 kind)
-{
-	__u32 flags = config.kinds[kind & (KIND_NUMBERS - 1)];
+/* As the kernel has them; kind: NO_FIELD if the flags have it */
+struct numbers {
+	__u32 outcome, kind, flags;
+};
 
+/* The kernel's numbers become ours */
+static __always_inline int fault_ended(void *ctx, struct fault *f, const struct numbers *n)
+{
+	__u32 outcome = n->outcome, kind = n->kind, flags = 0;
+
+	if (kind != NO_FIELD)
+		flags = kind < KIND_NUMBERS ? config.kinds[kind] : FLAG_KIND_UNKNOWN;
 	for (int i = 0; i < FLAG_BITS; i++)
-		if (f->flags & 1 << i)
+		if (n->flags & 1U << i)
 			flags |= config.flags[i];
 	f->flags = flags;
-	f->outcome = config.outcomes[f->outcome & (OUTCOME_NUMBERS - 1)];
+	f->outcome = outcome < OUTCOME_NUMBERS ? config.outcomes[outcome] : OUTCOME_UNKNOWN;
 	count_trap(ROW_PF, f->mode, 1, f->ns);
 	count_fault(ctx, f);
 	return 0;
@@ -287,14 +294,18 @@ static __always_inline __u32 order_in(const struct pagefault *pf)
 	return bpf_core_field_exists(pf->order) ? pf->order + 1 : 0;
 }
 
-static __always_inline __u32 kind_in(const struct pagefault *pf)
+static __always_inline struct numbers numbers_in(const struct pagefault *pf)
 {
-	return bpf_core_field_exists(pf->kind) ? pf->kind : 0;
+	return (struct numbers){
+		.outcome = pf->outcome, .flags = pf->flags,
+		.kind = bpf_core_field_exists(pf->kind) ? pf->kind : NO_FIELD,
+	};
 }
 
 SEC("tp_btf/pagefault_exit")
 int BPF_PROG(pagefault_exit, const struct pagefault *pf)
 {
+	struct numbers numbers;
 	struct fault f = {};
 
 	if (!is_wanted())
@@ -302,74 +313,79 @@ int BPF_PROG(pagefault_exit, const struct pagefault *pf)
 	f.address = pf->address;
 	f.ip = pf->ip;
 	f.ns = pf->duration;
-	f.outcome = pf->outcome;
-	f.flags = pf->flags;
 	f.mode = pf->user_mode ? MODE_USER : MODE_KERNEL;
 	f.order = order_in(pf);
 	f.error = pf->error_code + 1;
-	return fault_ended(ctx, &f, kind_in(pf));
+	numbers = numbers_in(pf);
+	return fault_ended(ctx, &f, &numbers);
 }
 
 SEC("tp_btf/pagefault_noregs")
 int BPF_PROG(pagefault_noregs, const struct pagefault *pf)
 {
 	struct fault f = { .mode = MODE_NONE };
+	struct numbers numbers;
 
 	if (!is_wanted())
 		return 0;
 	f.address = pf->address;
 	f.ns = pf->duration;
-	f.outcome = pf->outcome;
-	f.flags = pf->flags;
 	f.order = order_in(pf);
-	return fault_ended(ctx, &f, kind_in(pf));
+	numbers = numbers_in(pf);
+	return fault_ended(ctx, &f, &numbers);
 }
 
-/* The same of the record of the event, where the kernel has no BTF */
+/* The same of the record of the event, where the kernel has no BTF. names.c knows the sizes */
 #define READ(to, ctx, event, field)	\
 	read_kernel(&(to), sizeof(to), (void *)(ctx) + config.at[event][field])
 
-static __always_inline __u32 read_record(struct fault *f, void *ctx, int event)
+static __always_inline struct numbers read_record(struct fault *f, void *ctx, int event)
 {
-	__u32 kind = 0;
+	struct numbers numbers = { .kind = NO_FIELD };
+	__u32 order;
 
 	READ(f->ns, ctx, event, FIELD_DURATION);
 	READ(f->address, ctx, event, FIELD_ADDRESS);
-	READ(f->outcome, ctx, event, FIELD_OUTCOME);
-	READ(f->flags, ctx, event, FIELD_FLAGS);
+	READ(numbers.outcome, ctx, event, FIELD_OUTCOME);
+	READ(numbers.flags, ctx, event, FIELD_FLAGS);
 	if (config.at[event][FIELD_KIND] != NO_FIELD)
-		READ(kind, ctx, event, FIELD_KIND);
+		READ(numbers.kind, ctx, event, FIELD_KIND);
 	if (config.at[event][FIELD_ORDER] != NO_FIELD) {
-		READ(f->order, ctx, event, FIELD_ORDER);
-		f->order++;
+		READ(order, ctx, event, FIELD_ORDER);
+		f->order = order + 1;
 	}
-	return kind;
+	return numbers;
 }
 
 SEC("tp/pagefault/pagefault_exit")
 int exit_record(void *ctx)
 {
+	struct numbers numbers;
 	struct fault f = {};
-	__u32 kind;
+	__u64 error_code;
+	__u32 user_mode;
 
 	if (!is_wanted())
 		return 0;
-	kind = read_record(&f, ctx, 0);
+	numbers = read_record(&f, ctx, 0);
 	READ(f.ip, ctx, 0, FIELD_IP);
-	READ(f.mode, ctx, 0, FIELD_MODE);
-	READ(f.error, ctx, 0, FIELD_ERROR);
-	f.error++;
-	return fault_ended(ctx, &f, kind);
+	READ(user_mode, ctx, 0, FIELD_MODE);
+	READ(error_code, ctx, 0, FIELD_ERROR);
+	f.mode = user_mode ? MODE_USER : MODE_KERNEL;
+	f.error = error_code + 1;
+	return fault_ended(ctx, &f, &numbers);
 }
 
 SEC("tp/pagefault/pagefault_noregs")
 int noregs_record(void *ctx)
 {
 	struct fault f = { .mode = MODE_NONE };
+	struct numbers numbers;
 
 	if (!is_wanted())
 		return 0;
-	return fault_ended(ctx, &f, read_record(&f, ctx, 1));
+	numbers = read_record(&f, ctx, 1);
+	return fault_ended(ctx, &f, &numbers);
 }
 
 /* Page faults, by handle_mm_fault() */

@@ -52,6 +52,7 @@ enum outcome {
 	OUTCOME_MINOR, OUTCOME_MAJOR, OUTCOME_RETRY, OUTCOME_FAILED, OUTCOME_INTERRUPTED,
 	OUTCOME_OOM, OUTCOME_FIXUP, OUTCOME_SIGNAL, OUTCOME_ARCH, OUTCOME_OOPS,
 	OUTCOME_ERROR,		/* handle_mm_fault() failed, in kernel mode */
+	OUTCOME_UNKNOWN,	/* of a newer kernel: names.c has no such name */
 	OUTCOME_BEGUN,		/* each trap, where page_fault_* counts beginnings alone */
 	OUTCOME_REACHED,	/* of these, those that got to handle_mm_fault() */
 	OUTCOMES,
@@ -188,8 +189,8 @@ enum {
 #define MOST_PIDS	64	/* of -p */
 #define NO_FIELD	(-1U)
 
-/* How many numbers of the kernel's enums are known */
-enum { OUTCOME_NUMBERS = 16, KIND_NUMBERS = 8, FLAG_BITS = 8 };
+/* How many numbers of the kernel's enums may be known */
+enum { OUTCOME_NUMBERS = 32, KIND_NUMBERS = 32, FLAG_BITS = 32 };
 
 struct config {
 	enum by by;

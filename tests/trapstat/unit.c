@@ -2,6 +2,7 @@
 /* Tests what trapstat computes without BPF; linked with the sources that it does not include */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <bpf/btf.h>
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/counts.h"
 #include "../../trapstat/maps.c"
@@ -275,6 +276,81 @@ static void test_names(void)
 	is_function("a\033b", "a?b");
 }
 
+/* A later kernel: other numbers and places, new names, and what no parser knows */
+static const char newer[] =
+	"\tfield:unsigned int common_flags;\toffset:0;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned int kind;\toffset:8;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned int outcome;\toffset:12;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned int user_mode;\toffset:20;\tsize:4;\tsigned:0;\n"
+	"\tfield:unsigned long error_code;\toffset:24;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long ip;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long address;\toffset:40;\tsize:8;\tsigned:0;\n"
+	"\tfield:unsigned long long duration;\toffset:48;\tsize:8;\tsigned:0;\n"
+	"print fmt: \"%s\", __print_symbolic(REC->outcome, { 7, \"MINOR\" }, { 3, \"NEW_2ND\" }, "
+	"{ (1 + 1), \"OOM\" }, { 16, \"MAJOR\" }, { 0, \"SIGNAL\" }, { 99, \"ARCH\" }), "
+	"__print_symbolic(REC->kind, { 4, \"NONE\" }, { 0, \"ANON\" }, { 9, \"FILE\" }, "
+	"{ 1, \"DAX\" }, { 2, \"SPECIAL\" }), "
+	"__print_flags(REC->flags, \"|\", { 0x1, \"ZERO\" }, { 0x100, \"COW\" }, "
+	"{ 0x80000000, \"SWAPIN\" }), REC->duration";
+
+static struct btf *newer_btf(void)
+{
+	struct btf *btf = btf__new_empty();
+
+	check(btf && btf__add_enum(btf, "pagefault_outcome", 4) > 0 &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_MINOR", 7) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_NEW_2ND", 3) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_MAJOR", 16) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_SIGNAL", 0) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_ARCH", 99) &&
+	      btf__add_enum(btf, "pagefault_kind", 4) > 0 &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_NONE", 4) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_ANON", 0) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_FILE", 9) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_DAX", 1) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_SPECIAL", 2) &&
+	      btf__add_enum(btf, "pagefault_flags", 4) > 0 &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_ZERO", 1) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_COW", 0x100) &&
+	      !btf__add_enum_value(btf, "PAGEFAULT_SWAPIN", -0x80000000LL), "no BTF");
+	return btf;
+}
+
+static void test_newer_kernel(void)
+{
+	static const unsigned char outcomes[OUTCOME_NUMBERS] = {
+		OUTCOME_SIGNAL, [1 ... OUTCOME_NUMBERS - 1] = OUTCOME_UNKNOWN,
+		[7] = OUTCOME_MINOR, [16] = OUTCOME_MAJOR,
+	};
+	static const unsigned short kinds[KIND_NUMBERS] = {
+		FLAG_ANON, FLAG_KIND_UNKNOWN, 0, FLAG_KIND_UNKNOWN, 0,
+		[5 ... KIND_NUMBERS - 1] = FLAG_KIND_UNKNOWN, [9] = FLAG_FILE,
+	};
+	static const unsigned short flags[FLAG_BITS] = { [8] = FLAG_COW, [31] = FLAG_SWAPIN };
+	static const unsigned int at[FIELDS] = { 48, 40, 32, 12, 16, 8, 20, 24, NO_FIELD };
+	struct btf *btf = newer_btf();
+	char wider[sizeof(newer)];
+	unsigned int found[FIELDS];
+	struct config c;
+
+	for (int i = 0; i < 2; i++) {
+		memset(&c, 0xff, sizeof(c));
+		names_read(&c, i ? btf : NULL, newer);
+		check(!memcmp(c.outcomes, outcomes, sizeof(outcomes)), "outcomes, by BTF: %d", i);
+		check(!memcmp(c.kinds, kinds, sizeof(kinds)), "kinds, by BTF: %d", i);
+		check(!memcmp(c.flags, flags, sizeof(flags)), "flags, by BTF: %d", i);
+	}
+	btf__free(btf);
+	check(fields_read(found, newer, true) && !memcmp(found, at, sizeof(at)), "fields");
+	check(fields_read(found, newer, false) && found[FIELD_IP] == NO_FIELD, "without registers");
+	memcpy(wider, newer, sizeof(newer));
+	memcpy(strstr(wider, "offset:12;\tsize:4"), "offset:12;\tsize:8", 17);
+	check(!fields_read(found, wider, true), "a field of another size");
+	memcpy(strstr(wider, " outcome;"), " outcom2;", 9);
+	check(!fields_read(found, wider, true) && !fields_read(found, NULL, true), "no such field");
+}
+
 /* What is skipped for another process is not lost of that of -p */
 static void test_lost(void)
 {
@@ -479,6 +555,7 @@ int main(void)
 	test_tables();
 	test_codes();
 	test_names();
+	test_newer_kernel();
 	test_buckets();
 	test_percentiles();
 	test_maps();
