@@ -606,10 +606,15 @@ int process_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	}
 	call = bpf_map_lookup_elem(&calls, &task);
-	if (call && call->retried && !call->start) {
+	if (!call)
+		return 0;
+	/* The end of its last fault was missed, as in mm_begins() */
+	if (call->start)
+		lose(LOST_FAULTS);
+	else if (call->retried)
 		call_ended(ctx, call, OUTCOME_INTERRUPTED);
-		call->retried = 0;
-	}
+	call->start = 0;
+	call->retried = 0;
 	return 0;
 }
 

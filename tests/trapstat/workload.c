@@ -668,19 +668,27 @@ static void *hold(void *fd)
 	return NULL;
 }
 
-static void step_held(long n)
+/* Pages whose faults wait for the reader of the file that it returns */
+static long map_held(char **p, long n)
 {
 	long fd = syscall(SYS_userfaultfd, O_CLOEXEC);
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	char *p = map_anon(n);
-	pthread_t thread;
 
-	range.range.start = (unsigned long)p;
+	*p = map_anon(n);
+	range.range.start = (unsigned long)*p;
 	range.range.len = n * PAGE;
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
 		die("userfaultfd");
-	pthread_create(&thread, NULL, hold, (void *)fd);
+	return fd;
+}
+
+static void step_held(long n)
+{
+	pthread_t thread;
+	char *p;
+
+	pthread_create(&thread, NULL, hold, (void *)map_held(&p, n));
 	for (long i = 0; i < n; i++)
 		read_from(p + i * PAGE);
 }
@@ -726,6 +734,27 @@ static void step_locked(long n)
 	}
 	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
+}
+
+static void *read_page(void *p)
+{
+	read_from(p);
+	return NULL;
+}
+
+/* So many threads end in a fault at the same time */
+static void step_stuck(long n)
+{
+	struct uffd_msg msg;
+	pthread_t thread;
+	char *p;
+	long fd = map_held(&p, n);
+
+	for (long i = 0; i < n; i++)
+		if (pthread_create(&thread, NULL, read_page, p + i * PAGE) ||
+		    read(fd, &msg, sizeof(msg)) != sizeof(msg))
+			die("stuck");
+	exit(0);
 }
 
 static void step_name(long n)
@@ -804,6 +833,7 @@ int main(int argc, char **argv)
 		{ "refault", step_refault }, { "vmread", step_vmread },
 		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
 		{ "overflow", step_overflow }, { "huge", step_huge }, { "locked", step_locked },
+		{ "stuck", step_stuck },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
