@@ -37,9 +37,12 @@ struct {
 	__type(value, struct cpu_counts);
 } counts SEC(".maps");
 
-/* A trap that has begun, by the place of its registers: the next one there takes its place */
+/*
+ * A trap that has begun: one of user mode by the address of its task, as in "calls"; one of kernel
+ * mode by the place of its registers, where the next one takes its place
+ */
 struct begin {
-	__u64 start, ip;
+	__u64 start, ip, task;
 	__u32 row, vector;
 };
 

@@ -37,13 +37,19 @@ static __always_inline __u32 mode_of(const struct pt_regs *regs)
 	return mode_in(status);
 }
 
+/* A task has one trap of user mode at a time; those of kernel mode may be nested */
+static __always_inline __u64 key_of_trap(const struct pt_regs *regs, __u32 mode)
+{
+	return mode == MODE_USER ? bpf_get_current_task() : (__u64)regs;
+}
+
 SEC("raw_tp/trap_entry")
 int trap_entry(struct bpf_raw_tracepoint_args *ctx)
 {
 	const struct pt_regs *regs = (void *)ctx->args[0];
 	__u32 vector = ctx->args[1], mode = mode_of(regs);
-	__u64 key = (__u64)regs;
-	struct begin begin = { .vector = vector };
+	__u64 key = key_of_trap(regs, mode);
+	struct begin begin = { .vector = vector, .task = bpf_get_current_task() };
 
 	if (!is_wanted())
 		return 0;
@@ -60,13 +66,13 @@ SEC("raw_tp/trap_exit")
 int trap_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 vector = ctx->args[1], mode = mode_of((void *)ctx->args[0]);
-	__u64 key = ctx->args[0], now = bpf_ktime_get_ns();
+	__u64 key = key_of_trap((void *)ctx->args[0], mode), now = bpf_ktime_get_ns();
 	struct begin *begin = bpf_map_lookup_elem(&begun, &key);
 	struct fault trap = { .error = ctx->args[2] + 1, .mode = mode };
 
 	if (!begin)
 		return 0;
-	if (begin->vector != vector) {
+	if (begin->vector != vector || begin->task != bpf_get_current_task()) {
 		/* The end of that one and the beginning of this one were missed */
 		bpf_map_delete_elem(&begun, &key);
 		lose(LOST_TIMES);
@@ -586,6 +592,7 @@ int process_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
 
+	bpf_map_delete_elem(&begun, &task);
 	bpf_map_delete_elem(&calls, &task);
 	bpf_map_delete_elem(&perf_tasks, &task);
 	bpf_map_delete_elem(&waits, &task);
