@@ -61,21 +61,35 @@ static void read_traps(struct counts *c, const struct sources *s)
 	}
 }
 
-/* A program that is preempted does not run for the next task */
-static unsigned long long missed_calls(struct sources *s)
+/* What a program counts: a skip of the others loses an event */
+static unsigned long long *skips_of(struct skips *skips, const char *program, bool is_recorded)
 {
+	if (!strncmp(program, "why_", 4))
+		return &skips->waits;
+	if (!strcmp(program, "trap_exit") && !is_recorded)
+		return &skips->times;
+	if (!strcmp(program, "wakeup_new"))
+		return &skips->tasks;
+	return strcmp(program, "process_free") ? &skips->calls : NULL;
+}
+
+/* A program that is preempted does not run for the next task */
+static struct skips read_skips(struct sources *s)
+{
+	struct skips skips = { .calls = perf_missed(s) };
 	struct bpf_program *program;
-	unsigned long long n = 0;
+	unsigned long long *n;
 
 	bpf_object__for_each_program(program, s->bpf->obj) {
 		struct bpf_prog_info info = {};
 		unsigned int size = sizeof(info);
 		int fd = bpf_program__fd(program);
 
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			n += info.recursion_misses;
+		n = skips_of(&skips, bpf_program__name(program), s->config->record);
+		if (n && fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			*n += info.recursion_misses;
 	}
-	return n + perf_missed(s);
+	return skips;
 }
 
 static int by_key(const void *a, const void *b)
@@ -244,10 +258,13 @@ int counts_read(struct counts *c, struct sources *s)
  */
 int counts_end(struct counts *c, struct sources *s)
 {
-	unsigned long long missed = missed_calls(s);
+	struct skips now = read_skips(s);
 
-	c->lost[LOST_CALLS] += missed - c->lost_before[LOST_CALLS];
-	c->lost_before[LOST_CALLS] = missed;
+	c->lost[LOST_CALLS] += now.calls - c->skips_before.calls;
+	c->lost[LOST_TIMES] += now.times - c->skips_before.times;
+	c->lost[LOST_TASKS] += now.tasks - c->skips_before.tasks;
+	c->failed[FAILED_WAIT] += now.waits - c->skips_before.waits;
+	c->skips_before = now;
 	return counts_read(c, s);
 }
 

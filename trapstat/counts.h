@@ -20,6 +20,9 @@ struct counts {
 	unsigned long long signal[SIGNALS * SIGNAL_CODES], signal_before[SIGNALS * SIGNAL_CODES];
 	unsigned long long lost[LOSTS], lost_before[LOSTS];
 	unsigned long long failed[FAILURES], failed_before[FAILURES];
+	struct skips {
+		unsigned long long calls, times, tasks, waits;
+	} skips_before;
 	struct fault_row *fault;
 	size_t faults, room;
 	struct event slow[SLOWEST];		/* the slowest first */

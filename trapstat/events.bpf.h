@@ -164,7 +164,7 @@ static __always_inline void keep_slowest(const struct fault *f)
 	if (!is_among(s, f))
 		return;
 	if (__sync_lock_test_and_set(&s->busy, 1)) {
-		lose(LOST_EVENTS);
+		fail(FAILED_SLOW);
 		return;
 	}
 	least = s->least;

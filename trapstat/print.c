@@ -437,16 +437,12 @@ unsigned long long skipped_of(const struct counts *c)
 }
 
 /**
- * lost_of - How much was not counted; not what skipped_of() has
+ * lost_of - How many events were not counted at least; not what skipped_of() has
  * @c:		of counts_read()
  */
 unsigned long long lost_of(const struct counts *c)
 {
-	unsigned long long n = 0;
-
-	for (int i = 0; i < LOSTS; i++)
-		n += c->lost[i];
-	return n - skipped_of(c);
+	return c->lost[LOST_FAULTS] + c->lost[LOST_EVENTS] + c->lost[LOST_CALLS] - skipped_of(c);
 }
 
 /**
@@ -458,38 +454,49 @@ unsigned long long lost_of(const struct counts *c)
 void print_lost(const struct output *out, const struct counts *c, bool is_verbose)
 {
 	static const char * const names[LOSTS] = {
-		"faults", "times of traps", "events", "tasks", "skipped programs",
+		"faults", "times of traps", "events", "tasks not followed", "skipped programs",
 	};
 	static const char * const keys[LOSTS] = {
 		"faults", "times", "events", "tasks", "skipped_programs",
 	};
 	static const char * const failures[FAILURES] = {
 		"mappings", "paths of files", "names", "memory of the kernel", "instructions",
-		"stacks", "waits",
+		"stacks", "waits", "room for slow faults",
 	};
 	unsigned long long n = lost_of(c), skipped = skipped_of(c);
+	/* How many events a task has that is not followed, nobody knows */
+	bool has_most = c->knows_skips && !c->lost[LOST_TASKS];
+	int width = out->width ? out->width : 80, at;
+	static bool is_said;
+	char text[80];
 	json_t *json;
 
 	if (out->is_json) {
-		json = json_pack("{s:I, s:I}", "least", (json_int_t)n, "most",
-				 (json_int_t)(n + skipped));
+		json = json_pack("{s:I, s:o}", "least", (json_int_t)n, "most",
+				 has_most ? json_integer(n + skipped) : json_null());
 		for (int i = 0; i < LOSTS; i++)
 			json_object_set_new(json, keys[i], json_integer(c->lost[i]));
 		json_line(out, json, "lost");
 		return;
 	}
-	fprintf(out->file, "%llu ", n);
-	if (skipped)
-		fprintf(out->file, "to %llu ", n + skipped);
-	fputs("lost", out->file);
-	for (int i = 0; i < LOSTS; i++)
-		if (c->lost[i])
-			fprintf(out->file, ", %s %llu", names[i], c->lost[i]);
-	if (skipped)
-		fputs(" in the whole system", out->file);
-	if (!c->knows_skips)
-		fputs("; Linux before 6.7 does not count skipped kprobes", out->file);
+	at = fprintf(out->file, "%s%llu ", has_most ? "" : "at least ", n);
+	if (skipped && has_most)
+		at += fprintf(out->file, "to %llu ", n + skipped);
+	at += fprintf(out->file, "lost");
+	for (int i = 0; i < LOSTS; i++) {
+		if (!c->lost[i])
+			continue;
+		snprintf(text, sizeof(text), "%s %llu%s", names[i], c->lost[i],
+			 i == LOST_CALLS && skipped ? " in the whole system" : "");
+		fputc(',', out->file);
+		if (at + strlen(text) + 3 > width)
+			at = fprintf(out->file, "\n    ");
+		at += 1 + fprintf(out->file, " %s", text);
+	}
 	fputc('\n', out->file);
+	if (!c->knows_skips && !is_said)
+		fputs("Linux before 6.7 does not count skipped kprobes\n", out->file);
+	is_said |= !c->knows_skips;
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])
 			fprintf(out->file, "not found by BPF: %s %llu\n", failures[i],

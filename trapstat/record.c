@@ -208,7 +208,7 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	end->begin = r->begin;
 	end->seconds = c->seconds;
 	end->events = r->events;
-	end->lost = lost_of(c);
+	end->lost = lost_of(c) + c->lost[LOST_TASKS];	/* each has one event at least */
 	end->skipped = skipped_of(c);
 }
 

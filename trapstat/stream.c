@@ -74,7 +74,7 @@ int view_stream(struct sources *s, struct options *o)
 	struct stream stream = { .out = { .file = stdout, .is_json = o->is_json }, .s = s };
 	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_event,
 						    &stream, NULL);
-	unsigned long long lost = 0;
+	unsigned long long lost[LOSTS] = {};
 	struct rusage usage;
 	double last = 0, age;
 	struct counts c;
@@ -105,8 +105,8 @@ int view_stream(struct sources *s, struct options *o)
 				break;
 		}
 		/* As soon as it grows */
-		if (lost_of(&c) + skipped_of(&c) != lost) {
-			lost = lost_of(&c) + skipped_of(&c);
+		if (memcmp(lost, c.lost, sizeof(lost))) {
+			memcpy(lost, c.lost, sizeof(lost));
 			show_lost(&stream, &c, false);
 		}
 		if (ferror(stdout) || fflush(stdout))

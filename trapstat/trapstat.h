@@ -87,7 +87,7 @@ enum wait {
 /* What could not be counted, and why */
 enum lost {
 	LOST_FAULTS,		/* more kinds of faults or processes than the map has room for */
-	LOST_TIMES,		/* begun, and no room to note when */
+	LOST_TIMES,		/* of traps that are counted */
 	LOST_EVENTS,		/* no room to send a slow fault, or what is recorded */
 	LOST_TASKS,		/* children not followed */
 	LOST_CALLS,		/* BPF programs skipped: the kernel ran one on that CPU */
@@ -102,7 +102,8 @@ enum failure {
 	FAILED_READ,		/* other memory of the kernel, which counts as 0 */
 	FAILED_CODE,		/* the instruction of a #GP: it has no row of its own */
 	FAILED_STACK,		/* -S: no room for one more */
-	FAILED_WAIT,		/* --why: no room to note it */
+	FAILED_WAIT,		/* --why: no room to note it, or its program was skipped */
+	FAILED_SLOW,		/* another program of that CPU was at its slowest faults */
 	FAILURES,
 };
 

@@ -99,7 +99,7 @@ capable() {	# SOURCE KIB
 	! grep -E '^#[A-OQ-Z]|other traps' "$job"
 }
 counts() {	# SOURCE
-	of "all-$1" && says 'status 0' && grep -qE '^0( to [0-9]+)? lost' "$file" &&
+	of "all-$1" && says 'status 0' && grep -qE '^(at least )?0( to [0-9]+)? lost' "$file" &&
 	says 'ILL_ILLOPC 90, SEGV_MAPERR 70' &&
 	grep -qE '^counted: (.*); getrusage: \1$' "$file" &&
 	lines 4600 4900 ' M[A-Z]+ +user +(anon|-)' && lines 700 720 ' M[A-Z]+ +kernel +anon' &&

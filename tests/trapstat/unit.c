@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <bpf/btf.h>
 #include "../../trapstat/buckets.h"
-#include "../../trapstat/counts.h"
+#include "../../trapstat/counts.c"
 #include "../../trapstat/maps.c"
 #include "../../trapstat/print.h"
 #include "../../trapstat/rows.h"
@@ -351,24 +351,47 @@ static void test_newer_kernel(void)
 	check(!fields_read(found, wider, true) && !fields_read(found, NULL, true), "no such field");
 }
 
-/* What is skipped for another process is not lost of that of -p */
+static void is_lost(const struct counts *c, int width, bool is_json, const char *want)
+{
+	struct output out = { .width = width, .is_json = is_json, .time = 1.5, .seconds = 2 };
+	char text[512];
+
+	out.file = fmemopen(text, sizeof(text), "w");
+	print_lost(&out, c, false);
+	fclose(out.file);
+	is_text(text, want);
+}
+
 static void test_lost(void)
 {
-	static const char * const want[2] = {
-		"5 lost, faults 3, skipped programs 2\n",
-		"3 to 5 lost, faults 3, skipped programs 2 in the whole system\n",
-	};
 	struct counts c = { .lost = { [LOST_FAULTS] = 3, [LOST_CALLS] = 2 }, .knows_skips = true };
-	struct output out = {};
-	char text[256];
+	struct skips skips = {};
 
-	for (int i = 0; i < 2; i++) {
-		c.is_partial = i;
-		out.file = fmemopen(text, sizeof(text), "w");
-		print_lost(&out, &c, false);
-		fclose(out.file);
-		is_text(text, want[i]);
-	}
+	is_lost(&c, 0, false, "5 lost, faults 3, skipped programs 2\n");
+	/* What is skipped for another process is not lost of that of -p */
+	c.is_partial = true;
+	is_lost(&c, 0, false, "3 to 5 lost, faults 3, skipped programs 2 in the whole system\n");
+	/* A time is of a trap that was counted. A task may have any number of events */
+	c.lost[LOST_TIMES] = 7;
+	c.lost[LOST_TASKS] = 1;
+	is_lost(&c, 80, false,
+		"at least 3 lost, faults 3, times of traps 7, tasks not followed 1,\n"
+		"     skipped programs 2 in the whole system\n");
+	is_lost(&c, 0, true, "{\"type\":\"lost\",\"time\":1.5,\"seconds\":2.0,\"least\":3,"
+		"\"most\":null,\"faults\":3,\"times\":7,\"events\":0,\"tasks\":1,"
+		"\"skipped_programs\":2}\n");
+	/* Why it is "at least", is said once */
+	memset(c.lost, 0, sizeof(c.lost));
+	c.knows_skips = false;
+	is_lost(&c, 80, false,
+		"at least 0 lost\nLinux before 6.7 does not count skipped kprobes\n");
+	is_lost(&c, 80, false, "at least 0 lost\n");
+	check(skips_of(&skips, "why_switch", true) == &skips.waits &&
+	      skips_of(&skips, "trap_exit", false) == &skips.times &&
+	      skips_of(&skips, "trap_exit", true) == &skips.calls &&
+	      skips_of(&skips, "trap_entry", false) == &skips.calls &&
+	      skips_of(&skips, "wakeup_new", false) == &skips.tasks &&
+	      !skips_of(&skips, "process_free", false), "what a skipped program counts");
 }
 
 static const struct column columns[] = {
