@@ -113,9 +113,13 @@ static int open_cpu(struct sources *s, int cpu)
 static void say_why(int error)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	static bool is_said;	/* a key for another view opens all again */
 	char level[16] = "-";
 	FILE *f;
 
+	if (is_said)
+		return;
+	is_said = true;
 	fputs("trapstat: outcome and duration of page faults are not known: ", stderr);
 	switch (error) {
 	case -EMFILE:

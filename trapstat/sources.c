@@ -367,6 +367,7 @@ static const char *why_not(int error)
 int sources_open(struct sources *s, const struct config *config, const unsigned int *pid,
 		 bool is_verbose)
 {
+	static bool is_said;	/* a key for another view opens all again */
 	struct config c;
 	struct btf *btf;
 	char *format;
@@ -411,12 +412,14 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 		      stderr);
 		error = -ENOTSUP;
 	}
-	if (error)
+	if (error) {
 		sources_close(s);
-	else if (!s->btf && access("/sys/kernel/tracing/events", F_OK) &&
-		 access("/sys/kernel/debug/tracing/events", F_OK))
+	} else if (!s->btf && !is_said && access("/sys/kernel/tracing/events", F_OK) &&
+		   access("/sys/kernel/debug/tracing/events", F_OK)) {
 		fputs("trapstat: tracefs is missing: mount -t tracefs none /sys/kernel/tracing\n",
 		      stderr);
+		is_said = true;
+	}
 	if (!error && verbose)
 		fprintf(stderr, "trapstat: counting\n");
 	return error;

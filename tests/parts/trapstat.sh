@@ -678,7 +678,8 @@ loads_here() {
 }
 keys_here() {
 	loads_here || return 1
-	files keys "$trapstat"
+	files keys "$trapstat" &&
+	files once 'see ulimit -Hn' prlimit --nofile=100:100 "$trapstat" --source perf
 }
 # Each type of line, of each view, in the man page
 json_here() {

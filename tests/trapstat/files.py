@@ -19,7 +19,8 @@ files.py metrics FILE: the samples of an OpenMetrics text, or of one of Promethe
 has to be well-formed.
 files.py terminal COLUMNS COMMAND...: run the command in a terminal of that size, which
 gets 40 columns more after a few frames. Print the longest line before and after that.
-files.py keys COMMAND...: the keys of the live view that the command begins do what they should."""
+files.py keys COMMAND...: the keys of the live view that the command begins do what they should.
+files.py once WORDS COMMAND...: a live view says WORDS once, whichever view a key shows."""
 import collections
 import csv
 import fcntl
@@ -282,12 +283,31 @@ def press_keys(command):
     print('all keys work, exit status', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
+def say_once(words, command):
+    """Whether a live view says it once, though each key for another view opens the sources anew."""
+    pid, terminal = start_in_terminal(80, command)
+    for key in 'ptvq':
+        time.sleep(2)
+        os.write(terminal, key.encode())
+    text = b''
+    try:
+        while chunk := os.read(terminal, 65536):
+            text += chunk
+    except OSError:
+        pass
+    os.waitpid(pid, 0)
+    if text.count(words.encode()) != 1:
+        sys.exit('said %d times: %s' % (text.count(words.encode()), words))
+
+
 if __name__ == '__main__':
     what, *words = sys.argv[1:]
     if what == 'terminal':
         run_in_terminal(int(words[0]), words[1:])
     elif what == 'keys':
         press_keys(words)
+    elif what == 'once':
+        say_once(words[0], words[1:])
     elif what == 'schema':
         check_schema(words[0], words[1:])
     elif what == 'pairs':
