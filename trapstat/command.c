@@ -40,12 +40,14 @@ static void note_end(int number)
 }
 
 static struct sigaction given[NSIG];
+static sigset_t given_mask;
 
 /**
- * dispositions_note - Note how each signal was disposed of when trapstat began
+ * dispositions_note - Note how each signal was disposed of, and blocked, when trapstat began
  */
 void dispositions_note(void)
 {
+	sigprocmask(SIG_BLOCK, NULL, &given_mask);
 	for (int number = 1; number < NSIG; number++)
 		sigaction(number, NULL, &given[number]);
 }
@@ -54,6 +56,7 @@ static void dispositions_restore(void)
 {
 	for (int number = 1; number < NSIG; number++)
 		sigaction(number, &given[number], NULL);
+	sigprocmask(SIG_SETMASK, &given_mask, NULL);
 }
 
 static void (*disposition_of(int number))(int)
@@ -304,6 +307,7 @@ int view_command(struct sources *s, struct options *o)
 	FILE *out = o->file ? fopen(o->file, "we") : stderr;
 	struct rusage usage = {};
 	int status = 1, failed = 0;
+	sigset_t child_ends;
 	bool goes_on = false;
 	double age, last = 0;
 	struct counts c;
@@ -313,6 +317,9 @@ int view_command(struct sources *s, struct options *o)
 		return 2;
 	}
 	sigaction(SIGCHLD, &action, NULL);
+	sigemptyset(&child_ends);
+	sigaddset(&child_ends, SIGCHLD);
+	sigprocmask(SIG_UNBLOCK, &child_ends, NULL);
 	if (!counts_init(&c, s) && !command_start(s, o)) {
 		while (!failed) {
 			/* SIGCHLD ends this */
