@@ -175,7 +175,7 @@ static void print_command(const struct output *out, const struct counts *c,
 static void print_usage(const struct output *out, const struct counts *c, const struct sources *s,
 			const struct rusage *usage)
 {
-	unsigned long long minor = 0, major = 0;
+	unsigned long long minor = 0, major = 0, used = usage->ru_minflt + usage->ru_majflt;
 	bool known = knows_ends(s);
 
 	for (size_t i = 0; i < c->faults; i++) {
@@ -191,6 +191,9 @@ static void print_usage(const struct output *out, const struct counts *c, const 
 		fprintf(out->file, "counted: %s minor, %s major; getrusage: %ld minor, %ld major\n",
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
+	if (known && minor + major > used && !out->is_json)
+		fprintf(out->file, "%llu more: of children that no parent has waited for\n",
+			minor + major - used);
 	if (s->ends == ENDS_BY_PERF && !s->btf && !out->is_json)
 		fputs("faults of get_user_pages() are not counted, but getrusage includes them\n",
 		      out->file);
