@@ -234,7 +234,7 @@ int view_export(struct sources *s, struct options *o)
 	is_open = !o->file && !o->listen;
 	if (!status && o->listen && (give(s) || listen_start()))
 		status = 1;
-	while (!status && next_interval(o, &n)) {
+	while (!status && next_interval(s, o, &n)) {
 		if (read_interval(&c, s, o)) {
 			status = 1;
 			break;

@@ -7,10 +7,13 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "perf.h"
 #include "print.h"
 #include "screen.h"
+#include "trapstat.skel.h"
 #include "views.h"
 
 /* The processes of -p, by pidfd_open(), and behind them the keys */
@@ -34,11 +37,8 @@ bool watch_pid(unsigned int pid)
 	return true;
 }
 
-/**
- * has_gone - Whether the processes of -p have ended, with a message for each
- * @o:	the options
- */
-bool has_gone(const struct options *o)
+/* Whether the processes of -p have ended, with a message for each */
+static bool has_gone(struct sources *s, struct options *o)
 {
 	/* A zombie has ended, too */
 	if (!pids || poll(watched, pids, 0) < 1)
@@ -53,29 +53,34 @@ bool has_gone(const struct options *o)
 			screen_end();
 		if (screen_fd() < 0)
 			fprintf(stderr, "trapstat: process %u has ended\n", o->pid[i]);
+		/* Another process may get its number */
+		bpf_map_delete_elem(bpf_map__fd(s->bpf->maps.pids), &o->pid[i]);
+		o->pid[i] = NO_PID;
 	}
 	return !left;
 }
 
 /**
  * is_over - Whether a signal, --duration or the end of the processes of -p ends the view
+ * @s:	the sources
  * @o:	the options
  */
-bool is_over(const struct options *o)
+bool is_over(struct sources *s, struct options *o)
 {
-	return ended || (o->until && now_ns() >= o->until) || has_gone(o);
+	return ended || (o->until && now_ns() >= o->until) || has_gone(s, o);
 }
 
 /**
  * next_interval - Whether there is another interval
+ * @s:	the sources
  * @o:	the options
  * @n:	the intervals so far
  *
  * Return: false if there is none left, or if a signal has come
  */
-bool next_interval(const struct options *o, long *n)
+bool next_interval(struct sources *s, struct options *o, long *n)
 {
-	if ((o->count && *n == o->count) || is_over(o))
+	if ((o->count && *n == o->count) || is_over(s, o))
 		return false;
 	(*n)++;
 	return true;
@@ -258,7 +263,7 @@ int view_intervals(struct sources *s, struct options *o,
 	long n = 0;
 
 	print_begin(&begin, s);
-	while (!status && obey(&v) && next_interval(o, &n)) {
+	while (!status && obey(&v) && next_interval(s, o, &n)) {
 		if (read_interval(&c, s, o) || (o->count > 1 && counts_add(&total, &c))) {
 			status = 1;
 			break;

@@ -262,7 +262,7 @@ int view_record(struct sources *s, struct options *o)
 	failed = !flush(&r);
 	if (!failed && o->command && command_start(s, o))
 		return 1;
-	while (!failed && !is_finished(&r) && !is_over(o)) {
+	while (!failed && !is_finished(&r) && !is_over(s, o)) {
 		if (!ring_buffer__poll(ring, r.queued ? 0 : 50))
 			drain(&r, AT_ONCE);
 		perf_reopen(s);

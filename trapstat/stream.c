@@ -96,7 +96,7 @@ int view_stream(struct sources *s, struct options *o)
 	fflush(stdout);
 	if (o->command && command_start(s, o))
 		return 1;
-	while (!is_over(o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
+	while (!is_over(s, o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
 		ring_buffer__poll(ring, o->command ? 20 : 100);
 		age = counts_age(&c);
 		if (age - last >= 1) {

@@ -188,6 +188,7 @@ enum {
 
 #define WANT_ANY	255
 #define MOST_PIDS	64	/* of -p */
+#define NO_PID		(-1U)
 #define NO_FIELD	(-1U)
 
 /* How many numbers of the kernel's enums may be known */

@@ -51,8 +51,7 @@ bool check_sort(const struct options *o, const struct column *columns, int n);
 void sort_rows(struct table *t, struct options *o, int usual);
 int read_interval(struct counts *c, struct sources *s, const struct options *o);
 bool watch_pid(unsigned int pid);
-bool is_over(const struct options *o);
-bool has_gone(const struct options *o);
-bool next_interval(const struct options *o, long *n);
+bool is_over(struct sources *s, struct options *o);
+bool next_interval(struct sources *s, struct options *o, long *n);
 
 #endif

@@ -264,6 +264,7 @@ processes_right() {
 lives_right() {
 	accounted exec && faults 600 720 'MINOR user anon' &&
 	accounted reuse && faults 1500 20000 'MINOR user anon' &&
+	ends again 0 && says 'has ended' && of_group workload 0 0 &&
 	accounted hotplug && faults 3400 9000 'MINOR user anon' || return 1
 	# Until its events are open again, a CPU that comes back loses faults
 	! has_btf || { accounted hotplug-perf && cat "$file" && faults 3000 9000 'MINOR user anon'; }
