@@ -168,7 +168,12 @@ static void check_rights(void)
 	unsigned long long have = 0;
 	char line[256];
 	FILE *f = fopen("/proc/self/status", "r");
+	struct stat st;
 
+	/* Root of a user namespace has all capabilities there. The first one is PROC_USER_INIT_INO */
+	if (!stat("/proc/self/ns/user", &st) && st.st_ino != 0xeffffffd)
+		die("a user namespace, as of a rootless container, may not load BPF programs: "
+		    "run it outside");
 	while (f && fgets(line, sizeof(line), f))
 		sscanf(line, "CapEff: %llx", &have);
 	if (!f || have >> CAP_SYS_ADMIN & 1)

@@ -603,6 +603,16 @@ searches() {
 	finds_clang clang-16 clang=13 clang-16=16 && finds_clang clang clang=21 &&
 	finds_clang clang-22 clang=13 clang-22=22 && finds_clang '' clang=13
 }
+# Root of a user namespace has each capability there, and may load nothing
+rootless() {
+	local status
+	is_built || return 1
+	unshare -r true 2>/dev/null || { echo 'there are no user namespaces' >"$cannot"; return 1; }
+	file=$logs/rootless
+	unshare -r "$trapstat" 1 1 >"$file" 2>&1
+	status=$?
+	[ $status = 2 ] && says 'user namespace' && [ "$(wc -l <"$file")" = 1 ]
+}
 # Each compiler of this Debian that the Makefile takes makes a program that the kernel loads
 compiles() {
 	local c n=0
@@ -748,6 +758,7 @@ check 'trapstat builds without a warning, and its man page is well-formed' built
 check 'rows of traps, percentiles, mappings and texts' computes
 check 'arguments that it refuses' refuses
 check 'the Makefile finds a clang that is new enough' searches
+check 'a user namespace' rootless
 check 'each clang, and a binary without libraries' compiles
 check 'a shell completes its arguments' completes
 check 'signals of a command, on this kernel' here_right
