@@ -74,22 +74,26 @@ static unsigned long long *skips_of(struct skips *skips, const char *program, bo
 }
 
 /* A program that is preempted does not run for the next task */
-static struct skips read_skips(struct sources *s)
+static int read_skips(struct skips *skips, struct sources *s)
 {
-	struct skips skips = { .calls = perf_missed(s) };
 	struct bpf_program *program;
 	unsigned long long *n;
+
+	*skips = (struct skips){ .calls = perf_missed(s) };
 
 	bpf_object__for_each_program(program, s->bpf->obj) {
 		struct bpf_prog_info info = {};
 		unsigned int size = sizeof(info);
 		int fd = bpf_program__fd(program);
 
-		n = skips_of(&skips, bpf_program__name(program), s->config->record);
-		if (n && fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			*n += info.recursion_misses;
+		n = skips_of(skips, bpf_program__name(program), s->config->record);
+		if (!n || fd < 0)
+			continue;
+		if (bpf_obj_get_info_by_fd(fd, &info, &size))
+			return -1;
+		*n += info.recursion_misses;
 	}
-	return skips;
+	return 0;
 }
 
 static int by_key(const void *a, const void *b)
@@ -221,7 +225,7 @@ void counts_next(struct counts *c)
  * Faults go into the other map from now on. Once that map is in place, the kernel has
  * waited for all programs that use this one, so it is whole.
  *
- * Return: 0, or -1 if there is no memory
+ * Return: 0, or -1 with a message
  */
 int counts_read(struct counts *c, struct sources *s)
 {
@@ -229,9 +233,12 @@ int counts_read(struct counts *c, struct sources *s)
 	int map[] = { bpf_map__fd(s->bpf->maps.faults_0), bpf_map__fd(s->bpf->maps.faults_1) };
 	unsigned int zero = 0, used = s->map;
 
+	s->bpf->bss->generation = !used;
+	if (bpf_map_update_elem(outer, &zero, &map[!used], BPF_ANY)) {
+		fprintf(stderr, "trapstat: map of faults: %s\n", strerror(errno));
+		return -1;
+	}
 	s->map = !used;
-	s->bpf->bss->generation = s->map;
-	bpf_map_update_elem(outer, &zero, &map[s->map], BPF_ANY);
 	c->last = now_ns();
 	c->seconds = (c->last - c->begin) / 1e9;
 	perf_reopen(s);
@@ -254,12 +261,16 @@ int counts_read(struct counts *c, struct sources *s)
  *
  * It takes a call of bpf() for each program, so an interval has it once.
  *
- * Return: 0, or -1 if there is no memory
+ * Return: 0, or -1 with a message
  */
 int counts_end(struct counts *c, struct sources *s)
 {
-	struct skips now = read_skips(s);
+	struct skips now;
 
+	if (read_skips(&now, s)) {
+		fprintf(stderr, "trapstat: skipped programs: %s\n", strerror(errno));
+		return -1;
+	}
 	c->lost[LOST_CALLS] += now.calls - c->skips_before.calls;
 	c->lost[LOST_TIMES] += now.times - c->skips_before.times;
 	c->lost[LOST_TASKS] += now.tasks - c->skips_before.tasks;

@@ -38,7 +38,7 @@ static __always_inline void note_error(__u64 address, __u32 mode, __u64 code)
 	e->address[mode & 1] = address;
 	e->error[mode & 1] = code + 1;
 	if (e == &new && bpf_map_update_elem(&errors, &task, &new, BPF_ANY))
-		fail(FAILED_NAME);
+		fail(FAILED_ERROR);
 }
 
 static __always_inline __u32 error_of(const struct fault *f)

@@ -30,6 +30,7 @@ static __always_inline bool is_wanted(void)
 	char comm[COMM_SIZE];
 	__u64 task;
 	__u32 pid;
+	long is_in;
 
 	if (config.stacks && is_walked())
 		return false;
@@ -38,8 +39,13 @@ static __always_inline bool is_wanted(void)
 		if (!bpf_map_lookup_elem(&pids, &pid))
 			return false;
 	}
-	if (config.cgroup && bpf_current_task_under_cgroup(&cgroups, 0) != 1)
-		return false;
+	if (config.cgroup) {
+		is_in = bpf_current_task_under_cgroup(&cgroups, 0);
+		if (is_in < 0)
+			lose(LOST_EVENTS);
+		if (is_in != 1)
+			return false;
+	}
 	if (config.follow) {
 		task = bpf_get_current_task();
 		if (!bpf_map_lookup_elem(&followed, &task))

@@ -205,8 +205,11 @@ static __always_inline void perf_exits(__u64 task)
 	if (!is_wanted())
 		return;
 	t = config.follow ? perf_task_of(task) : bpf_map_lookup_elem(&perf_tasks, &task);
-	if (!t)
+	if (!t) {
+		if (config.follow)
+			lose(LOST_TASKS);	/* how many of get_user_pages() it had */
 		return;
+	}
 	perf_fails(t, MODE_KERNEL);
 	perf_fails(t, MODE_USER);
 	if (config.has_btf) {

@@ -454,14 +454,14 @@ unsigned long long lost_of(const struct counts *c)
 void print_lost(const struct output *out, const struct counts *c, bool is_verbose)
 {
 	static const char * const names[LOSTS] = {
-		"faults", "times of traps", "events", "tasks not followed", "skipped programs",
+		"faults", "times of traps", "events", "tasks", "skipped programs",
 	};
 	static const char * const keys[LOSTS] = {
 		"faults", "times", "events", "tasks", "skipped_programs",
 	};
 	static const char * const failures[FAILURES] = {
 		"mappings", "paths of files", "names", "memory of the kernel", "instructions",
-		"stacks", "waits", "room for slow faults",
+		"stacks", "waits", "error codes", "room for slow faults",
 	};
 	unsigned long long n = lost_of(c), skipped = skipped_of(c);
 	/* How many events a task has that is not followed, nobody knows */

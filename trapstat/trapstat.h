@@ -89,7 +89,7 @@ enum lost {
 	LOST_FAULTS,		/* more kinds of faults or processes than the map has room for */
 	LOST_TIMES,		/* of traps that are counted */
 	LOST_EVENTS,		/* no room to send a slow fault, or what is recorded */
-	LOST_TASKS,		/* children not followed */
+	LOST_TASKS,		/* children without room in a map */
 	LOST_CALLS,		/* BPF programs skipped: the kernel ran one on that CPU */
 	LOSTS,
 };
@@ -103,6 +103,7 @@ enum failure {
 	FAILED_CODE,		/* the instruction of a #GP: it has no row of its own */
 	FAILED_STACK,		/* -S: no room for one more */
 	FAILED_WAIT,		/* --why: no room to note it, or its program was skipped */
+	FAILED_ERROR,		/* no room for an error code */
 	FAILED_SLOW,		/* another program of that CPU was at its slowest faults */
 	FAILURES,
 };

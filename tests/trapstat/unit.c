@@ -375,7 +375,7 @@ static void test_lost(void)
 	c.lost[LOST_TIMES] = 7;
 	c.lost[LOST_TASKS] = 1;
 	is_lost(&c, 80, false,
-		"at least 3 lost, faults 3, times of traps 7, tasks not followed 1,\n"
+		"at least 3 lost, faults 3, times of traps 7, tasks 1,\n"
 		"     skipped programs 2 in the whole system\n");
 	is_lost(&c, 0, true, "{\"type\":\"lost\",\"time\":1.5,\"seconds\":2.0,\"least\":3,"
 		"\"most\":null,\"faults\":3,\"times\":7,\"events\":0,\"tasks\":1,"
