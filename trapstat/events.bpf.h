@@ -92,6 +92,18 @@ static __always_inline __u32 own_pid(void)
 	return nr;
 }
 
+/* A process that is gone has no mappings; its callers may be in its program still */
+static __noinline int note_program(struct event *event)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct file *file = BPF_CORE_READ(task, mm, exe_file);
+
+	if (file)
+		event->program = note_file(file);
+	event->program_code = BPF_CORE_READ(task, mm, start_code);
+	return 0;
+}
+
 static __noinline int fill_event(struct event *event, const struct fault *f)
 {
 	__u64 id = pid_tgid();
@@ -121,6 +133,9 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 		__builtin_memcpy(event->wait, w->ns, sizeof(event->wait));
 	event->own_pid = config.crashes && config.has_btf ? own_pid() : 0;
 	event->cgroup = config.crashes ? bpf_get_current_cgroup_id() : 0;
+	event->program.ino = 0;
+	if (config.stacks && config.has_btf)
+		note_program(event);
 	if (bpf_get_current_comm(event->comm, COMM_SIZE))
 		fail(FAILED_NAME);
 	if (config.ends_by_perf && f->row == ROW_PF) {

@@ -62,7 +62,8 @@ struct file {
 } OF_KERNEL;
 
 struct mm_struct {
-	unsigned long start_brk, brk, start_stack;
+	unsigned long start_code, start_brk, brk, start_stack;
+	struct file *exe_file;
 } OF_KERNEL;
 
 struct vm_area_struct {

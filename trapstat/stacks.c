@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The stacks of -S: numbers of the map "stacks" in events. The mappings of user mode are looked up
- * when the event comes, as the process may end. If it has ended, BPF knows the mapping of the
- * instruction, which has the other functions of that file, too.
+ * when the event comes, as the process may end. If it has ended, BPF has noted where the
+ * instruction is, and the program: what else is in these two files is known by that.
  */
 #define _GNU_SOURCE
 #include <search.h>
@@ -86,18 +86,21 @@ void stack_note(const struct event *event, const struct sources *s)
 		find_stack(event->stack[1], event->pid, event->comm, s);
 }
 
-/* The place of a frame, by that of the instruction if the process is gone */
+/* The place of a frame, by what BPF has noted if the process is gone */
 static struct place place_of(const struct event *event, unsigned long long ip,
 			     const struct place *found, const struct sources *s)
 {
 	struct place place = event->code;
 
-	if (ip == event->ip)
-		return place;
+	if (ip == event->ip || found->name[0])
+		return ip == event->ip ? place : *found;
 	place.offset += ip - event->ip;
-	if (found->name[0] || !place.file.ino || !is_code(&place, event->pid, s))
-		return *found;
-	return place;
+	if (place.file.ino && is_code(&place, event->pid, s))
+		return place;
+	place.file = event->program;
+	place.offset = ip - event->program_code;
+	copy(place.name, NAME_SIZE, event->comm);
+	return place.file.ino && find_code(&place, event->pid, s) ? place : *found;
 }
 
 /**

@@ -313,7 +313,9 @@ static void name_function(struct symbol *symbol, const char *name)
 	free(plain);
 }
 
-/* The segment of a file that has a place */
+#define FIRST_CODE	(~0ULL)
+
+/* The segment of a file that has a place, or the first one with code */
 static bool find_segment(const struct binary *binary, unsigned long long offset, GElf_Phdr *ph,
 			 GElf_Addr *bias)
 {
@@ -323,8 +325,9 @@ static bool find_segment(const struct binary *binary, unsigned long long offset,
 	if (!elf || elf_getphdrnum(elf, &n))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(elf, i, ph) && ph->p_type == PT_LOAD && offset >= ph->p_offset &&
-		    offset < ph->p_offset + ph->p_filesz)
+		if (gelf_getphdr(elf, i, ph) && ph->p_type == PT_LOAD &&
+		    (offset == FIRST_CODE ? ph->p_flags & PF_X : offset >= ph->p_offset &&
+		     offset < ph->p_offset + ph->p_filesz))
 			return true;
 	return false;
 }
@@ -356,6 +359,26 @@ static Dwfl_Line *find_line(Dwfl_Module *module, GElf_Addr address)
 	    dwelf_dwarf_gnu_debugaltlink(debug, &name, &id) > 0)
 		return NULL;
 	return dwfl_module_getsrc(module, address);
+}
+
+/**
+ * find_code - Find a place in the code of a program
+ * @place:	how far it is behind the begin of the code; its offset becomes that in the file
+ * @pid:	the process
+ * @s:		the sources, which know the paths of files
+ *
+ * Return: whether it is there
+ */
+bool find_code(struct place *place, unsigned int pid, const struct sources *s)
+{
+	GElf_Addr bias;
+	GElf_Phdr ph;
+
+	if (!find_segment(find_binary(place->file, pid, s), FIRST_CODE, &ph, &bias) ||
+	    place->offset >= ph.p_filesz)
+		return false;
+	place->offset += ph.p_offset;
+	return true;
 }
 
 static bool find_in_file(struct symbol *symbol, const struct place *code, unsigned int pid,

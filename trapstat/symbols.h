@@ -11,6 +11,7 @@ struct symbol {
 
 const struct symbol *symbol_of(unsigned long long ip, const struct place *code, unsigned int pid,
 			       const struct sources *s);
+bool find_code(struct place *place, unsigned int pid, const struct sources *s);
 bool is_code(const struct place *place, unsigned int pid, const struct sources *s);
 void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 	       unsigned long long end, const char *path);

@@ -162,6 +162,8 @@ struct event {
 	unsigned long long end, ns;	/* end: of CLOCK_MONOTONIC; ns: 0 if not known */
 	unsigned long long address, ip, cgroup, wait[WAITS];
 	struct place place, code;	/* of address, and of ip */
+	struct file_key program;	/* of -S: what was executed, or 0; and where its code is */
+	unsigned long long program_code;
 	unsigned int pid, tid, own_pid;	/* own_pid: in its own PID namespace; 0: not known */
 	unsigned int error;		/* the error code, and one; 0: not known */
 	int stack[2];			/* of -S: its number of kernel and user, and one; 0: none */

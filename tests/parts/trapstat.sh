@@ -20,6 +20,7 @@ built() {
 	[ -f "$share/bash-completion/completions/trapstat" ] &&
 	man --warnings -l "$share/man/man8/trapstat.8" &&
 	gcc -O2 -Wall -static -pthread -o "$workload" "$top/tests/trapstat/workload.c" &&
+	gcc -O2 -Wall -pthread -o "$workload-shared" "$top/tests/trapstat/workload.c" &&
 	{ ! command -v javac || javac -d "$logs" "$top/tests/trapstat/Traps.java"; }
 }
 # With ONLY, the test that builds it may not run
@@ -703,6 +704,9 @@ json_here() {
 	# shellcheck disable=SC2086 # a list of words
 	"$trapstat" crashes -S --json -- "$workload" $crashing >"$logs/json-crashes" &&
 	crashes_right "$logs/json-crashes" &&
+	"$trapstat" crashes -S --json -- "$workload-shared" library 3 >"$logs/json-library" &&
+	{ ! has_btf || files stacks "$logs/json-library" |
+		grep -x '3 [^;]*;deeper;deep;crash_each'; } &&
 	"$trapstat" --json -H -o "$logs/json-command" -- "$workload" anon 1000 segv 5 &&
 	"$trapstat" --json -C 0.2 3 >"$logs/json-traps" || return 1
 	for view in '-t' '-g' '-f' '-S -w -c trapstat'; do

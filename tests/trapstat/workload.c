@@ -24,6 +24,7 @@
  * crash	SIGSEGV of a read where nothing is mapped, which ends a child
  * readonly	the same of a write to a mapping of WORKLOAD_FILE that may be read, at 0x123
  * deep		the same of a read where nothing is mapped, by three calls with frame pointers
+ * library	the same of a read by strlen()
  * bus		SIGBUS of a read beyond the end of a memfd
  * single	single steps
  * divide	SIGFPE of a division by zero; "simd" and "x87" are the same for those units
@@ -494,10 +495,14 @@ static void step_crash(long n)
 /* The function has a frame, and its last call is no jump */
 #define FRAME	asm volatile("" : : "r" (__builtin_frame_address(0)))
 
+static void (*last)(void);
+
 __attribute__((noinline)) static void deepest(void)
 {
 	FRAME;
-	read_nothing();
+	if (last)
+		last();
+	read_from((char *)8);
 }
 
 __attribute__((noinline)) static void deeper(void)
@@ -514,6 +519,19 @@ __attribute__((noinline)) static void deep(void)
 
 static void step_deep(long n)
 {
+	crash_each(n, deep);
+}
+
+static void measure_nothing(void)
+{
+	size_t (*__volatile__ measure)(const char *) = strlen;
+
+	measure((char *)8);
+}
+
+static void step_library(long n)
+{
+	last = measure_nothing;
 	crash_each(n, deep);
 }
 
@@ -829,6 +847,7 @@ int main(int argc, char **argv)
 		{ "senders", step_senders }, { "exec", step_exec },
 		{ "protected", step_protected }, { "crash", step_crash },
 		{ "readonly", step_readonly }, { "deep", step_deep },
+		{ "library", step_library },
 		{ "processes", step_processes }, { "held", step_held },
 		{ "refault", step_refault }, { "vmread", step_vmread },
 		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
