@@ -23,8 +23,9 @@ complete -c trapstat -s f -l by-file -d 'Faults by file'
 complete -c trapstat -s o -l output -r -d 'Write to this file'
 complete -c trapstat -l listen -x -a '127.0.0.1:9876' -d 'Let Prometheus scrape'
 complete -c trapstat -s n -l rows -x -d 'So many rows'
-complete -c trapstat -l sort -x -d 'Sort by this column' -a 'pid comm user kernel faults time
-	median p99 longest minor major other anon file shmem hugetlb cow swapin off-cpu io'
+complete -c trapstat -l sort -x -d 'Sort by this column' -a 'pid tid comm cgroup path inode file
+	user kernel trap count share faults time median p99 longest outcome mode memory minor major
+	other anon shmem hugetlb cow swapin refault off-cpu io reclaim compact lock uffd preempt'
 complete -c trapstat -s H -l histogram -d 'Histograms of durations'
 complete -c trapstat -s S -l stacks -d 'The calls that led there'
 complete -c trapstat -s w -l why -d 'Why faults take long'

@@ -18,8 +18,10 @@ _arguments -s -S \
 	'(-o --output)'{-o+,--output=}'[write to this file]:file:_files' \
 	'--listen=[let Prometheus scrape]:address and port:(127.0.0.1\:9876)' \
 	'(-n --rows)'{-n+,--rows=}'[so many rows]:number:' \
-	'--sort=[sort by this column]:column:(pid comm user kernel faults time median p99 longest
-		minor major other anon file shmem hugetlb cow swapin off-cpu io)' \
+	'--sort=[sort by this column]:column:(pid tid comm cgroup path inode file user kernel trap
+		count share faults time median p99 longest outcome mode memory minor major other
+		anon shmem hugetlb cow swapin refault off-cpu io reclaim compact lock uffd
+		preempt)' \
 	'(-H --histogram)'{-H,--histogram}'[histograms of durations]' \
 	'(-S --stacks)'{-S,--stacks}'[the calls that led there]' \
 	'(-w --why)'{-w,--why}'[why faults take long]' \

@@ -95,6 +95,31 @@ completions() {
 	[ $n -gt 15 ] &&
 	[ "$(in_fish 'trapstat rec')" = record ] && [ "$(in_fish 'trapstat --lis')" = --listen ]
 }
+# Each column that a view can be sorted by is in all three, and nothing else
+columns_complete() {
+	local shell
+	heads "$top/trapstat/faults.c" "$top/trapstat/command.c" "$top/trapstat/traps.c" |
+		sort -u >"$logs/heads"
+	[ "$(wc -l <"$logs/heads")" -gt 30 ] || return 1
+	in_fish 'trapstat --sort ' >"$logs/heads.fish"
+	in_bash --sort '' >"$logs/heads.bash"
+	tr -s '\n\t' ' ' <"$top/trapstat/completion.zsh" |
+		sed 's/.*--sort=[^(]*(\([^)]*\).*/\1/' | tr ' ' '\n' >"$logs/heads.zsh"
+	for shell in fish bash zsh; do
+		sort "$logs/heads.$shell" | diff "$logs/heads" - || return 1
+	done
+	[ "$(in_bash --outcome = mi)" = minor ] && [ "$(in_bash --source = | wc -l)" = 6 ]
+}
+# Of C code: the names in front of the keys, without % and /s
+heads() {
+	grep -ohE '"[A-Z0-9-]+(%|/s)?", "[a-z0-9_]+"' "$@" | cut -d '"' -f 2 | cut -d / -f 1 |
+		tr -d % | tr '[:upper:]' '[:lower:]'
+}
+in_bash() {	# WORD...: how bash completes the last one
+	# shellcheck disable=SC2016 # of bash
+	bash -c '. "$1"; shift; COMP_WORDS=(trapstat "$@"); COMP_CWORD=$#; _trapstat
+		printf "%s\n" "${COMPREPLY[@]}"' sh "$top/trapstat/completion" "$@"
+}
 in_fish() { fish -c "source $top/trapstat/completion.fish; complete -C '$1'" | cut -f 1; }
 
 # A minimal Debian, in which apt-get installs the package
@@ -249,6 +274,7 @@ check 'the RPM can be built where there is no /usr/sbin' rpm_of_fedora
 check 'packages are for each machine that trapstat runs on' same_machines
 check 'one place for the version' one_version
 check_with 'zsh fish' 'completions for three shells have each option' completions
+check_with fish 'completions for three shells have each column of --sort' columns_complete
 check 'the hardened unit has a score of systemd, and a unit without that a bad one' hardened
 for suite in bookworm trixie; do
 	group=$suite
