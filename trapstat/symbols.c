@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,6 +21,7 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 #include <libiberty/demangle.h>
+#include <linux/magic.h>
 
 #include "symbols.h"
 #include "text.h"
@@ -126,7 +129,7 @@ static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
 
 /*
  * Users choose what is behind a path: no FIFO or device is opened, and no other file than the one
- * that was mapped. On some file systems, stat() has another device than the kernel.
+ * that was mapped
  */
 static int open_file(const char *path, unsigned long long ino)
 {
@@ -144,13 +147,24 @@ static int open_file(const char *path, unsigned long long ino)
 	return fd;
 }
 
-/* The number of an inode is used again, but hardly for a file of the same size */
-static int open_sized(const char *path, const struct file_path *want, unsigned long long ino)
+/* On these file systems, stat() has another device than the kernel */
+static bool is_on(int fd, const struct stat *st, unsigned long long dev)
 {
-	int fd = open_file(path, ino);
+	struct statfs fs;
+
+	return st->st_dev == makedev(dev >> 20, dev & 0xfffff) ||
+		(!fstatfs(fd, &fs) &&
+		 (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC));
+}
+
+/* The number of an inode is used again, but hardly for a file of the same size */
+static int open_same(const char *path, const struct file_path *want, struct file_key key)
+{
+	int fd = open_file(path, key.ino);
 	struct stat st;
 
-	if (fd >= 0 && (fstat(fd, &st) || (unsigned long long)st.st_size != want->size)) {
+	if (fd >= 0 && (fstat(fd, &st) || (unsigned long long)st.st_size != want->size ||
+			!is_on(fd, &st, key.dev))) {
 		close(fd);
 		fd = -1;
 	}
@@ -162,7 +176,7 @@ static int open_sized(const char *path, const struct file_path *want, unsigned l
  * a file from is, and need not be visible: look for the rest of the path, as the process sees it.
  */
 static int find_file(char *path, size_t size, const struct file_path *want,
-		     unsigned long long ino, unsigned int pid)
+		     struct file_key key, unsigned int pid)
 {
 	struct mntent *mount;
 	char tail[PATH_PARTS * 65 + 1] = "";
@@ -176,16 +190,16 @@ static int find_file(char *path, size_t size, const struct file_path *want,
 	}
 	for (const char *rest = tail; rest && *rest && fd < 0; rest = strchr(rest + 1, '/')) {
 		snprintf(path, size, "/proc/%u/root%s", pid, rest);
-		fd = open_sized(path, want, ino);
+		fd = open_same(path, want, key);
 		if (fd < 0) {
 			snprintf(path, size, "%s", rest);
-			fd = open_sized(path, want, ino);
+			fd = open_same(path, want, key);
 		}
 	}
 	f = fd >= 0 ? NULL : setmntent("/proc/self/mounts", "re");
 	while (f && fd < 0 && (mount = getmntent(f))) {
 		snprintf(path, size, "%s%s", mount->mnt_dir, tail);
-		fd = open_sized(path, want, ino);
+		fd = open_same(path, want, key);
 	}
 	if (f)
 		endmntent(f);
@@ -297,7 +311,7 @@ static struct binary *find_binary(struct file_key key, unsigned int pid, const s
 
 	binary = binary_of(key, &is_new);
 	if (binary && is_new && !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &key, &file))
-		open_binary(binary, path, find_file(path, sizeof(path), &file, key.ino, pid));
+		open_binary(binary, path, find_file(path, sizeof(path), &file, key, pid));
 	return binary;
 }
 

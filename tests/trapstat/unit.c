@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <bpf/btf.h>
+#include <sys/mman.h>
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/counts.c"
 #include "../../trapstat/maps.c"
@@ -190,6 +191,29 @@ static void test_files(void)
 	unlink(fifo);
 	unlink(link);
 	rmdir(folder);
+}
+
+/* Files of two file systems may have the same inode number and size */
+static void test_devices(void)
+{
+	int fd = memfd_create("unit", 0), found;
+	struct file_path want = { .size = 3 };
+	struct file_key key;
+	struct stat st;
+	char path[32];
+
+	check(write(fd, "abc", 3) == 3 && !fstat(fd, &st), "no file");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (int other = 0; other < 2; other++) {
+		key.ino = st.st_ino;
+		key.dev = ((unsigned long long)major(st.st_dev) << 20 | minor(st.st_dev)) + other;
+		found = open_same(path, &want, key);
+		check((found < 0) == other, "device %llu", key.dev);
+		close(found);
+	}
+	want.size = 4;
+	check(open_same(path, &want, key) < 0, "of another size");
+	close(fd);
 }
 
 /*
@@ -585,6 +609,7 @@ int main(void)
 	test_callers();
 	test_texts();
 	test_files();
+	test_devices();
 	test_debug_files();
 	return failed;
 }
