@@ -77,14 +77,28 @@ static int by_address(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
+static const char *kallsyms = "/proc/kallsyms", *modules = "/sys/module";
+
+/* A folder has a link from each folder in it: one for each module */
+static bool have_modules_changed(void)
+{
+	static nlink_t links;
+	nlink_t before = links;
+	struct stat st;
+
+	links = stat(modules, &st) ? before : st.st_nlink;
+	return links != before;
+}
+
 static void read_kernel(void)
 {
-	FILE *f = fopen("/proc/kallsyms", "r");
+	FILE *f = fopen(kallsyms, "r");
 	struct kernel_symbol symbol, *more;
 	size_t room = 0;
 	char line[512], type;
 
 	kernel_read = true;
+	kernel_symbols = 0;
 	while (f && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%llx %c %63s", &symbol.address, &type, symbol.name) != 3 ||
 		    !symbol.address || !strchr("tTwW", type))
@@ -103,7 +117,7 @@ static void read_kernel(void)
 	qsort(kernel, kernel_symbols, sizeof(*kernel), by_address);
 }
 
-/* A module that was loaded later is not there: what is far behind a function is not in it */
+/* What is far behind a function is not in it */
 enum { MOST_FUNCTION = 0x10000 };
 
 static bool find_in_kernel(struct symbol *symbol, unsigned long long ip)
@@ -446,7 +460,9 @@ const struct symbol *symbol_of(unsigned long long ip, const struct place *code, 
 	at = tfind(&want, &all_known, by_place);
 	if (at)
 		return (*at)->found ? &(*at)->symbol : NULL;
-	if (knowns++ == MOST_KNOWN) {
+	if (in_kernel && have_modules_changed())
+		kernel_read = false;
+	if (knowns++ == MOST_KNOWN || (in_kernel && !kernel_read)) {
 		tdestroy(all_known, free);
 		all_known = NULL;
 		knowns = 0;

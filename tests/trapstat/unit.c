@@ -216,6 +216,43 @@ static void test_devices(void)
 	close(fd);
 }
 
+static void is_symbol(unsigned long long ip, const char *want)
+{
+	const struct symbol *symbol = symbol_of(ip, &(struct place){}, 0, NULL);
+
+	is_text(symbol ? symbol->function : "-", want);
+}
+
+/* Of the kernel; a module that is loaded later takes the place of one that is gone */
+static void test_kernel(void)
+{
+	char folder[] = "/dev/shm/trapstat-unit.XXXXXX", file[64], module[64];
+	FILE *f;
+
+	check(mkdtemp(folder), "no folder");
+	snprintf(file, sizeof(file), "%s/kallsyms", folder);
+	snprintf(module, sizeof(module), "%s/module", folder);
+	kallsyms = file;
+	modules = folder;
+	for (int i = 0; i < 2; i++) {
+		f = fopen(file, "w");
+		fprintf(f, "ffffffff81000000 T first\nffffffff81000100 d data\n"
+			"ffffffff81000200 t second\nffffffffc0000000 t %s [module]\n",
+			i ? "later" : "before");
+		fclose(f);
+		is_symbol(0xffffffff81000123 + i, "first");
+		is_symbol(0xffffffff81000200, "second");
+		is_symbol(0xffffffffc0000010, i ? "later" : "before");
+		is_symbol(0xffffffffc0010001, "-");
+		is_symbol(0xffffffff80ffffff, "-");
+		check(i || !mkdir(module, 0700), "no folder");
+	}
+	symbols_free();
+	unlink(file);
+	rmdir(module);
+	rmdir(folder);
+}
+
 /*
  * Debug information of main() that wants the folder of its source from another file. The linker
  * drops a .gnu_debuglink, which names a file with debug information.
@@ -610,6 +647,7 @@ int main(void)
 	test_texts();
 	test_files();
 	test_devices();
+	test_kernel();
 	test_debug_files();
 	return failed;
 }
