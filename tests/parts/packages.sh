@@ -71,8 +71,10 @@ rpm_of_fedora() {
 }
 # What each has that the Makefile builds for
 same_machines() {
-	[ "$(sed -n 's/^BPF_\([a-z0-9_]*\) .*/\1/p' "$top/trapstat/Makefile" | sort)" = \
-		"$(sed -n 's/^ExclusiveArch: //p' "$packaging/trapstat.spec" | xargs -n 1 | sort)" ] &&
+	local machines
+	machines=$(sed -n 's/^ExclusiveArch: *//p' "$packaging/trapstat.spec")
+	[ "$(sed -n 's/^BPF_\([a-z0-9_]*\) .*/\1/p' "$top/trapstat/Makefile" | xargs)" = \
+		"$machines" ] &&
 	[ "$(sed -n 's/^Architecture: //p' "$packaging/debian/control")" = 'amd64 arm64 riscv64' ]
 }
 # Each option of the program is in all three, which their shells can read
