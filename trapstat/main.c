@@ -406,6 +406,8 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("a command is for 'trapstat -- COMMAND' and for record");
 	if (o->per_cpu && (view != VIEW_TRAPS || o->command))
 		die_usage("-C is for 'trapstat [INTERVAL [COUNT]]'");
+	if (o->has_stamps && (!is_live || (o->command && view != VIEW_CRASHES)))
+		die_usage("-T is for 'trapstat [INTERVAL [COUNT]]', faults and crashes");
 	if (o->is_histogram && (view != VIEW_FAULTS && !o->command))
 		die_usage("-H is for 'trapstat faults' and a command");
 	if (c->stacks && view == VIEW_TRAPS && !o->command)

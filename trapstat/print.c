@@ -137,7 +137,25 @@ void print_signals(const struct output *out, const struct counts *c, const struc
 		fputc('\n', out->file);
 }
 
+static struct text text_clock(const struct output *out)
+{
+	time_t when = out->time;
+	struct text t;
+
+	strftime(t.text, sizeof(t.text), "%H:%M:%S", localtime(&when));
+	return t;
+}
+
+/* No line of a stream would fill this column */
+static void leave_out(struct column *column, const char *head)
+{
+	while (!column->head || strcmp(column->head, head))
+		column++;
+	column->head = NULL;
+}
+
 static const struct column slow_columns[] = {
+	{ "TIME", "clock", CELL_TEXT, 4, 0, 8 },	/* of a stream */
 	{ "DURATION", "duration_ns", CELL_NS, 0, 0, 8 },
 	{ "OUTCOME", "outcome", CELL_TEXT, 1, 0, 9 },
 	{ "MODE", "mode", CELL_TEXT, 7, 0, 6 },
@@ -158,11 +176,19 @@ static const struct column slow_columns[] = {
 	{ "WHY", "why", CELL_TEXT, 1, 16, 30 },
 };
 
-static void init_slow(struct table *t, const struct sources *s)
+static void init_slow(struct table *t, const struct sources *s, const struct output *stream)
 {
-	int n = sizeof(slow_columns) / sizeof(*slow_columns);
+	static struct column columns[sizeof(slow_columns) / sizeof(*slow_columns)];
+	int n = sizeof(columns) / sizeof(*columns) - !stream;
 
-	table_init(t, "slow_fault", slow_columns, s->config->why ? n : n - WAITS - 2);
+	memcpy(columns, slow_columns, sizeof(columns));
+	if (stream && stream->has_stamps)
+		columns[0].rank = 0;
+	if (stream && !knows_copies(s))
+		leave_out(columns, "ORDER");
+	if (stream && !knows_kinds(s) && !s->refaults)
+		leave_out(columns, "MEMORY");
+	table_init(t, "slow_fault", columns + !stream, s->config->why ? n : n - WAITS - 2);
 }
 
 static void add_slow(struct table *t, const struct event *event, const struct sources *s)
@@ -204,7 +230,7 @@ void print_slow_head(const struct output *out, const struct sources *s)
 {
 	struct table t;
 
-	init_slow(&t, s);
+	init_slow(&t, s, out);
 	table_head(out, &t);
 }
 
@@ -218,7 +244,8 @@ void print_slow(const struct output *out, const struct event *event, const struc
 {
 	struct table t;
 
-	init_slow(&t, s);
+	init_slow(&t, s, out);
+	table_text(&t, text_clock(out).text);
 	add_slow(&t, event, s);
 	table_line(out, &t);
 }
@@ -239,7 +266,7 @@ void print_slowest(const struct output *out, const struct counts *c, const struc
 		return;
 	if (!out->is_json)
 		fputc('\n', out->file);
-	init_slow(&t, s);
+	init_slow(&t, s, NULL);
 	for (int i = 0; i < c->slows && i < most; i++)
 		add_slow(&t, &c->slow[i], s);
 	table_print(out, &t);
@@ -273,20 +300,31 @@ static const struct column crash_columns[] = {
 	{ "CGROUP", "cgroup", CELL_TEXT, 11, 20, 40 },
 };
 
-static void init_crash(struct table *t)
+static void init_crash(struct table *t, const struct sources *s)
 {
-	table_init(t, "crash", crash_columns, sizeof(crash_columns) / sizeof(*crash_columns));
+	static const char * const of_regs[] = {
+		"FATAL", "TRAP", "ADDRESS", "MAPPING", "ERROR", "INSTRUCTION",
+	};
+	static struct column columns[sizeof(crash_columns) / sizeof(*crash_columns)];
+
+	memcpy(columns, crash_columns, sizeof(columns));
+	for (int i = 0; i < 6 && !s->has_regs; i++)
+		leave_out(columns, of_regs[i]);
+	if (!s->btf)
+		leave_out(columns, "OWN-PID");
+	table_init(t, "crash", columns, sizeof(columns) / sizeof(*columns));
 }
 
 /**
  * print_crash_head - The head of the table of signals
  * @out:	where to
+ * @s:		the sources
  */
-void print_crash_head(const struct output *out)
+void print_crash_head(const struct output *out, const struct sources *s)
 {
 	struct table t;
 
-	init_crash(&t);
+	init_crash(&t, s);
 	table_head(out, &t);
 }
 
@@ -300,23 +338,21 @@ void print_crash(const struct output *out, const struct event *event, const stru
 {
 	bool known = event->vector != NO_VECTOR;
 	struct long_text code = text_code(event, s);
-	char address[32] = "-", ip[32] = "-", clock[16];
+	char address[32] = "-", ip[32] = "-";
 	struct text error = { "-" };
-	time_t when = out->time;
 	struct table t;
 	int i = 0;
 
 	while (i < SIGNALS - 1 && signal_numbers[i] != event->signal)
 		i++;
-	strftime(clock, sizeof(clock), "%H:%M:%S", localtime(&when));
 	if (event->vector == ROW_PF)
 		snprintf(address, sizeof(address), "%#llx", event->address);
 	if (event->ip)
 		snprintf(ip, sizeof(ip), "%#llx", event->ip);
 	if (known && event->error)
 		error = text_error(event->vector, event->error - 1);
-	init_crash(&t);
-	table_text(&t, clock);
+	init_crash(&t, s);
+	table_text(&t, text_clock(out).text);
 	table_text(&t, signal_names[i]);
 	table_number(&t, true, event->si_code);
 	table_text(&t, code_name(event->signal, event->si_code).text);

@@ -71,7 +71,9 @@ static void show_lost(const struct stream *stream, const struct counts *c, bool 
  */
 int view_stream(struct sources *s, struct options *o)
 {
-	struct stream stream = { .out = { .file = stdout, .is_json = o->is_json }, .s = s };
+	struct stream stream = { .s = s, .out = {
+		.file = stdout, .is_json = o->is_json, .has_stamps = o->has_stamps,
+	} };
 	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_event,
 						    &stream, NULL);
 	unsigned long long lost[LOSTS] = {};
@@ -88,7 +90,7 @@ int view_stream(struct sources *s, struct options *o)
 	stream.out.time = now_real();
 	print_begin(&stream.out, s);
 	if (o->config.crashes)
-		print_crash_head(&stream.out);
+		print_crash_head(&stream.out, s);
 	else
 		print_slow_head(&stream.out, s);
 	if (!o->command && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))

@@ -118,10 +118,12 @@ of_group() {
 	echo "$1: $n, $2 to $3"
 	[ "$n" -ge "$2" ] && [ "$n" -le "$3" ]
 }
+stamped() { grep -cE "^[0-9]{2}:[0-9]{2}:[0-9]{2} +$1\$" "$file"; }	# PATTERN
 # held COUNT FILE: so many faults took 20 ms or more
 held() {
 	local n
-	n=$(awk '$1 ~ /^[0-9.]+m?s$/ && $3 == "user" && ($1 !~ /m/ || $1 + 0 >= 20) { n++ }
+	n=$(awk '{ sub(/^[0-9]+:[0-9]+:[0-9]+ /, "") }
+		$1 ~ /^[0-9.]+m?s$/ && $3 == "user" && ($1 !~ /m/ || $1 + 0 >= 20) { n++ }
 		END { print n + 0 }' "$file")
 	echo "held: $n, $1"
 	[ "$n" -ge "$1" ]
@@ -182,7 +184,8 @@ filters_right() {
 	! grep -E 'SIGNAL|ELSEWHERE' "$file" && exits comm 0 && faults 1000 1050 'MINOR user anon'
 }
 durations_right() {
-	exits held 0 && cat "$file" && held 5 && exits slower 0 && cat "$file" && held 5 || return 1
+	exits held 0 && cat "$file" && held 5 && exits slower 0 && cat "$file" && held 5 &&
+	[ "$(stamped .*)" -ge 5 ] && { is_ours || ! says ORDER; } || return 1
 	! has_btf || [ "$(grep -cE ' \[anon\]\+0.* workload$' "$file")" -ge 5 ]
 }
 # Only the second read of a page is a refault. Disks of QEMU may be too quick to wait for
@@ -520,7 +523,7 @@ senders_right() {
 	exits senders 0 && cat "$file" && traps '#DE' 80 && traps '#BP' 40 && traps '#UD' 90 &&
 	traps '#GP' 30 || return 1
 	! has_btf || says 'signals: ILL_ILLOPN 90, SIGTRAP 40, FPE_INTDIV 80, SIGSEGV 30' || return 1
-	exits once 0 && [ "$(grep -c '^USER/s .*TRAP$' "$file")" = 5 ] &&
+	exits once 0 && [ "$(stamped 'USER/s .*TRAP')" = 5 ] &&
 	[ "$(grep -c '^Average:  .*TRAP$' "$file")" = 1 ] || return 1
 	if is_ours; then ! says 'other traps'; else [ "$(grep -c 'other traps' "$file")" = 1 ]; fi
 }
@@ -569,6 +572,9 @@ refuses() {
 	-t:are for 'trapstat faults'
 	-C faults:-C is for
 	-H record -o x.csv:-H is for
+	-T record -o x.csv:-T is for
+	-T export:-T is for
+	-T -- true:-T is for
 	--json export:--json are not for
 	-w 1:-w is for
 	record:record takes -o
@@ -583,7 +589,7 @@ refuses() {
 	report -p 1 x.json:report takes no other option
 	report x.json -- true:report takes no other option
 	END
-	[ "$n" = 33 ]
+	[ "$n" = 36 ]
 }
 # finds_clang WANTED COMPILER=VERSION...: of these, the Makefile takes that one, or ''
 finds_clang() {

@@ -455,6 +455,45 @@ static void test_lost(void)
 	      !skips_of(&skips, "process_free", false), "what a skipped program counts");
 }
 
+static void is_head(const struct sources *s, bool is_crash, const char *want)
+{
+	struct output out = {};
+	char text[256];
+
+	out.file = fmemopen(text, sizeof(text), "w");
+	if (is_crash)
+		print_crash_head(&out, s);
+	else
+		print_slow_head(&out, s);
+	fclose(out.file);
+	for (char *to = text, *from = text; (*to = *from); from++)
+		to += *from != ' ' || from[1] != ' ';
+	is_text(text, want);
+}
+
+/* A stream has a column for what its sources know */
+static void test_streams(void)
+{
+	struct event event = { .ns = 1500, .mode = MODE_USER, .pid = 7, .comm = "a" };
+	struct config config = {};
+	struct sources s = { .config = &config, .btf = true, .has_regs = true };
+	struct output out = { .time = 1700000000.5, .width = 36, .has_stamps = true };
+	char text[256];
+
+	is_head(&s, false, "TIME DURATION OUTCOME MODE MEMORY ORDER ADDRESS MAPPING INSTRUCTION "
+		"PID TID COMM\n");
+	is_head(&s, true, "TIME SIGNAL FATAL TRAP PID OWN-PID COMM ADDRESS MAPPING ERROR "
+		"INSTRUCTION CGROUP\n");
+	/* -T is for narrow terminals, too */
+	out.file = fmemopen(text, sizeof(text), "w");
+	print_slow(&out, &event, &s);
+	fclose(out.file);
+	is_text(text + 2, ":13:20   1.50us MINOR\n");
+	s = (struct sources){ .config = &config, .ends = ENDS_BY_PERF };
+	is_head(&s, false, "TIME DURATION OUTCOME MODE ADDRESS MAPPING INSTRUCTION PID TID COMM\n");
+	is_head(&s, true, "TIME SIGNAL PID COMM CGROUP\n");
+}
+
 static const struct column columns[] = {
 	{ "ID", "id", CELL_COUNT },
 	{ "RATE/s", "rate_per_s", CELL_RATE, 0 },
@@ -636,6 +675,7 @@ int main(void)
 {
 	test_rows();
 	test_lost();
+	test_streams();
 	test_tables();
 	test_codes();
 	test_names();
