@@ -99,10 +99,9 @@ static void add_row(struct table *t, const struct sources *s, const struct fault
 
 /* What only exceptions:page_fault_* has seen gets a row of its own, for each mode */
 static void print_outcomes(const struct output *out, struct counts *c, const struct sources *s,
-			   struct options *o)
+			   struct options *o, int rows)
 {
 	unsigned long long begun[2] = {}, reached[2] = {}, all = 0;
-	int rows = o->rows < 0 ? 20 : o->rows;
 	struct fault_sum none = {};
 	struct table t;
 
@@ -154,6 +153,7 @@ static void print_command(const struct output *out, const struct counts *c,
 {
 	char line[256] = "";
 	size_t n = 0;
+	int left;
 
 	if (out->is_json) {
 		for (char **word = o->command; *word && n < sizeof(line); word++)
@@ -163,11 +163,21 @@ static void print_command(const struct output *out, const struct counts *c,
 			  "command");
 		return;
 	}
-	fprintf(out->file, "\ntrapstat: %s, exit status %d:", text_ns(c->seconds * 1e9).text,
-		status);
+	left = out->width - fprintf(out->file, "\ntrapstat: %s, exit status %d:",
+				    text_ns(c->seconds * 1e9).text, status) + 1;
 	for (char **word = o->command; *word; word++) {
+		size_t size = strlen(*word);
+		bool is_cut = out->width && size + (word[1] ? 5 : 1) > left;
+
+		if (is_cut)
+			size = left > 4 ? left - 4 : 0;
 		fputc(' ', out->file);
-		print_plain(out->file, *word, strlen(*word));
+		print_plain(out->file, *word, size);
+		if (is_cut) {
+			fputs("...", out->file);
+			break;
+		}
+		left -= size + 1;
 	}
 	fputc('\n', out->file);
 }
@@ -200,28 +210,66 @@ static void print_usage(const struct output *out, const struct counts *c, const 
 }
 
 /* usage: NULL if the command goes on */
-static void summarize(FILE *file, struct counts *c, const struct sources *s, struct options *o,
-		      int status, const struct rusage *usage)
+static void print_summary(const struct output *out, struct counts *c, const struct sources *s,
+			  struct options o, int status, const struct rusage *usage, int rows,
+			  int slow)
 {
-	struct output out = {
-		.file = file, .is_json = o->is_json, .time = now_real(), .seconds = c->seconds,
-	};
+	print_begin(out, s);
+	print_command(out, c, &o, status);
+	if (s->config->outcome == WANT_ANY)
+		print_traps(out, c, s, &o, false);
+	print_signals(out, c, s);
+	print_missing(out, s);
+	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
+		print_outcomes(out, c, s, &o, rows);
+	if (o.is_histogram)
+		print_histograms(out, c, s);
+	print_slowest(out, c, s, slow);
+	if (usage && !is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
+		print_usage(out, c, s, usage);
+	print_lost(out, c, o.verbose);
+}
+
+static int lines_of(const char *text)
+{
+	int n = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* With fewer and fewer rows, until it fits; what -n, -H and -S ask for need not fit */
+static int summarize(FILE *file, struct counts *c, const struct sources *s,
+		     const struct options *o, int status, const struct rusage *usage)
+{
+	struct output out = { .is_json = o->is_json, .time = now_real(), .seconds = c->seconds };
+	int rows = o->rows < 0 ? 20 : o->rows, slow = MOST_SLOW;
+	bool fits = false;
+	char *text;
+	size_t size;
 
 	screen_size(&out, fileno(file));
-	print_begin(&out, s);
-	print_command(&out, c, o, status);
-	if (s->config->outcome == WANT_ANY)
-		print_traps(&out, c, s, o, false);
-	print_signals(&out, c, s);
-	print_missing(&out, s);
-	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
-		print_outcomes(&out, c, s, o);
-	if (o->is_histogram)
-		print_histograms(&out, c, s);
-	print_slowest(&out, c, s, MOST_SLOW);
-	if (usage && !is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
-		print_usage(&out, c, s, usage);
-	print_lost(&out, c, o->verbose);
+	while (!fits) {
+		out.file = open_memstream(&text, &size);
+		if (!out.file)
+			return -1;
+		print_summary(&out, c, s, *o, status, usage, rows, slow);
+		fclose(out.file);
+		/* The prompt of a shell takes a line */
+		fits = !out.height || lines_of(text) < out.height || (rows <= 1 && !slow) ||
+			o->rows >= 0 || o->is_json || o->is_histogram || s->config->stacks;
+		if (fits)
+			fputs(text, file);
+		else if (rows > slow)
+			rows--;
+		else
+			slow--;
+		free(text);
+	}
+	return 0;
 }
 
 /**
@@ -348,7 +396,8 @@ int view_command(struct sources *s, struct options *o)
 		} else {
 			status = goes_on ? 0 : status;
 			c.seconds = ((goes_on ? now_ns() : ended_at) - began) / 1e9;
-			summarize(out, &c, s, o, status, goes_on ? NULL : &usage);
+			if (summarize(out, &c, s, o, status, goes_on ? NULL : &usage))
+				status = 1;
 		}
 	}
 	counts_free(&c);

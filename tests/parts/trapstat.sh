@@ -435,6 +435,7 @@ rights_right() {
 	exits rightsbpf 2 && says 'missing CAP_PERFMON' || return 1
 	# Without BTF it reads tracefs, which is root's
 	! has_btf || { exits rightsbpfperfmon 0 && says '#PF'; } || return 1
+	ends fits 0 && says ' lost' && says OUTCOME || return 1
 	read -r narrow wide status <"$job/terminal"
 	echo "longest lines in terminals of 40 and 80 columns: $narrow, $wide; status $status"
 	[ "$narrow" = 40 ] && [ "$wide" -gt 40 ] && [ "$status" = 0 ]

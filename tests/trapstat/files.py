@@ -19,6 +19,7 @@ files.py metrics FILE: the samples of an OpenMetrics text, or of one of Promethe
 has to be well-formed.
 files.py terminal COLUMNS COMMAND...: run the command in a terminal of that size, which
 gets 40 columns more after a few frames. Print the longest line before and after that.
+files.py fits COMMAND...: fails if what the command prints is too large for a terminal of 80x24.
 files.py keys COMMAND...: the keys of the live view that the command begins do what they should.
 files.py once WORDS COMMAND...: a live view says WORDS once, whichever view a key shows."""
 import collections
@@ -257,6 +258,26 @@ def run_in_terminal(columns, command):
     print(*longest, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
+def check_fits(command):
+    """A terminal shows all that the command prints."""
+    pid, terminal = start_in_terminal(80, command)
+    text = read_rest(terminal).replace(b'\r', b'').decode('ascii')
+    print(text)
+    lines = text.split('\n')
+    if os.waitpid(pid, 0)[1] or len(lines) > 24 or max(map(len, lines)) > 80:
+        sys.exit('%d lines, the longest has %d columns' % (len(lines), max(map(len, lines))))
+
+
+def read_rest(terminal):
+    """All that comes until the terminal is closed."""
+    text = b''
+    while True:
+        try:
+            text += os.read(terminal, 65536)
+        except OSError:
+            return text
+
+
 def press_keys(command):
     """Press each key of a live view, and look for what it shows."""
     pid, terminal = start_in_terminal(80, command)
@@ -272,12 +293,7 @@ def press_keys(command):
         if len(frame.split('\n')) > 25:
             sys.exit('more than 24 lines: %s' % frame)
     os.write(terminal, b'q')
-    last = b''
-    while True:
-        try:
-            last = (last + os.read(terminal, 65536))[-100:]
-        except OSError:
-            break
+    last = read_rest(terminal)[-100:]
     if not last.endswith(b'\x1b[?25h\x1b[?1049l'):
         sys.exit('the screen of before is not back: %s' % last)
     print('all keys work, exit status', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -304,6 +320,8 @@ if __name__ == '__main__':
     what, *words = sys.argv[1:]
     if what == 'terminal':
         run_in_terminal(int(words[0]), words[1:])
+    elif what == 'fits':
+        check_fits(words)
     elif what == 'keys':
         press_keys(words)
     elif what == 'once':
