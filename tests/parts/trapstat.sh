@@ -702,6 +702,26 @@ keys_here() {
 	files keys "$trapstat" &&
 	files once 'see ulimit -Hn' prlimit --nofile=100:100 "$trapstat" --source perf
 }
+# What options of the views do, without a guest
+options_here() {
+	local one two
+	loads_here || return 1
+	file=$logs/options
+	"$trapstat" --help >"$file" && [ "$(wc -l <"$file")" = 24 ] && ! grep -E '.{81}' "$file" &&
+	timeout 10 "$trapstat" --duration 0.5 -o "$file" -- sleep 20 && says 'exit status 0: sleep' &&
+	"$trapstat" -H -o "$file" -- "$workload" anon 1000 && says '|@@@' || return 1
+	files fits "$trapstat" -b --duration 1 0.3 >"$file" && ! grep "$(printf '\033')" "$file" &&
+	[ "$(grep -c '^USER/s' "$file")" -ge 2 ] || return 1
+	sleep 0.5 &
+	one=$!
+	sleep 1 &
+	two=$!
+	timeout 20 "$trapstat" -p "$one,$two" 100 >"$file" 2>&1 &&
+	says "process $one has ended" && says "process $two has ended" || return 1
+	# Without an argument, five lines say what this kernel lets it see
+	timeout -s INT 5 "$trapstat" >"$file"
+	[ "$(sed '1,/^$/d; /^$/,$d' "$file" | wc -l)" = 5 ] && ! grep -E '.{81}' "$file"
+}
 # Each type of line, of each view, in the man page
 json_here() {
 	local view kernel=guest
@@ -775,6 +795,7 @@ check 'a shell completes its arguments' completes
 check 'signals of a command, on this kernel' here_right
 check 'waits for a disk, on this kernel' why_here
 check 'the keys of the live view' keys_here
+check 'options of the views' options_here
 check 'JSON has the keys that the man page has' json_here
 check 'stacks in a record, and folded' stacks_here
 check_with chromium 'the page of a record: a range of time, values, flames' page_here
