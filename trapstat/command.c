@@ -344,6 +344,17 @@ void command_wait(int *status, struct rusage *usage)
 	wait_for(status, usage, 0);
 }
 
+/* Either table may have the column of --sort */
+static bool can_sort(const struct sources *s, const struct options *o)
+{
+	struct column both[COLUMNS + 8];
+	int n;
+
+	memcpy(both, trap_columns(s, false, false, &n), 8 * sizeof(*both));
+	memcpy(both + n, columns, sizeof(columns));
+	return check_sort(o, both, n + COLUMNS);
+}
+
 /**
  * view_command - Run a command, and sum up its traps and those of its children
  * @s:	the sources
@@ -363,6 +374,8 @@ int view_command(struct sources *s, struct options *o)
 	double age, last = 0;
 	struct counts c;
 
+	if (!can_sort(s, o))
+		return 2;
 	if (!out) {
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;

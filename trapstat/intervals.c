@@ -151,8 +151,11 @@ bool check_sort(const struct options *o, const struct column *columns, int n)
  */
 void sort_rows(struct table *t, struct options *o, int usual)
 {
-	int column = o->sort ? table_column(t->column, t->columns, o->sort) : usual;
+	int column = o->sort ? table_column(t->column, t->columns, o->sort) : -1;
 
+	/* A command has two tables */
+	if (column < 0)
+		column = usual;
 	if (o->sort_next)
 		column = table_next(t, column);
 	o->sort_next = false;

@@ -417,8 +417,11 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("-w is for 'trapstat faults', record and a command");
 	if (view == VIEW_CRASHES && (c->outcome != WANT_ANY || c->mode != WANT_ANY))
 		die_usage("--outcome, -u and -k are not for crashes");
-	if (!is_live && (o->sort || o->is_json))
-		die_usage("--sort and --json are not for record, report and export");
+	if (o->sort && (!is_live || view == VIEW_CRASHES || c->slower ||
+			(o->is_histogram && !o->command)))
+		die_usage("--sort is not for --slower, -H, crashes, record, report and export");
+	if (o->is_json && (!is_live || c->capabilities))
+		die_usage("--json is not for --capabilities, record, report and export");
 	if (o->listen && view != VIEW_EXPORT)
 		die_usage("--listen is for export");
 	if (view == VIEW_RECORD && !o->file)

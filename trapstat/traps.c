@@ -28,7 +28,7 @@ static void init_cpus(const struct counts *c, int cpus, bool rates)
 
 	for (int i = 0; i < cpus; i++) {
 		sum[i] = 0;
-		for (int row = 0; row < ROWS; row++)
+		for (int row = 0; row < ROWS && c->trap; row++)
 			sum[i] += counts_trap(c, row, MODE_USER, i).count +
 				  counts_trap(c, row, MODE_KERNEL, i).count;
 	}
@@ -60,6 +60,19 @@ static int init_columns(const struct counts *c, bool rates, bool per_cpu)
 	init_cpus(c, cpus, rates);
 	columns[FIRST + cpus] = (struct column){ "TRAP", "trap", CELL_TEXT };
 	return cpus;
+}
+
+/**
+ * trap_columns - The columns of the table of traps
+ * @s:		the sources
+ * @rates:	as for print_traps()
+ * @per_cpu:	-C
+ * @n:		gets how many there are
+ */
+const struct column *trap_columns(const struct sources *s, bool rates, bool per_cpu, int *n)
+{
+	*n = init_columns(&(struct counts){ .cpus = s->cpus }, rates, per_cpu) + FIRST + 1;
+	return columns;
 }
 
 /**
@@ -150,7 +163,11 @@ static int print_interval(const struct output *out, struct counts *c, const stru
  */
 int view_traps(struct sources *s, struct options *o)
 {
-	if (!check_sort(o, columns, init_columns(&(struct counts){}, true, false) + FIRST + 1))
+	const struct column *all;
+	int n;
+
+	all = trap_columns(s, true, o->per_cpu, &n);
+	if (!check_sort(o, all, n))
 		return 2;
 	return view_intervals(s, o, print_interval);
 }

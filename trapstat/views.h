@@ -44,6 +44,7 @@ int command_start(struct sources *s, const struct options *o);
 bool command_has_ended(int *status, struct rusage *usage);
 void command_wait(int *status, struct rusage *usage);
 
+const struct column *trap_columns(const struct sources *s, bool rates, bool per_cpu, int *n);
 int print_traps(const struct output *out, const struct counts *c, const struct sources *s,
 		struct options *o, bool rates);
 void print_missing(const struct output *out, const struct sources *s);

@@ -576,7 +576,10 @@ refuses() {
 	-T record -o x.csv:-T is for
 	-T export:-T is for
 	-T -- true:-T is for
-	--json export:--json are not for
+	--json export:--json is not for
+	--json --capabilities:--json is not for
+	--sort p99 crashes:--sort is not for
+	--sort p99 --slower 1ms faults:--sort is not for
 	-w 1:-w is for
 	record:record takes -o
 	record -o x.txt:unknown suffix of 'x.txt'
@@ -590,7 +593,7 @@ refuses() {
 	report -p 1 x.json:report takes no other option
 	report x.json -- true:report takes no other option
 	END
-	[ "$n" = 36 ]
+	[ "$n" = 39 ]
 }
 # finds_clang WANTED COMPILER=VERSION...: of these, the Makefile takes that one, or ''
 finds_clang() {
@@ -712,6 +715,14 @@ options_here() {
 	"$trapstat" -H -o "$file" -- "$workload" anon 1000 && says '|@@@' || return 1
 	files fits "$trapstat" -b --duration 1 0.3 >"$file" && ! grep "$(printf '\033')" "$file" &&
 	[ "$(grep -c '^USER/s' "$file")" -ge 2 ] || return 1
+	! "$trapstat" --sort bogus -- true 2>"$file" && says ' USER KERNEL ' && says ' P99 ' &&
+	"$trapstat" -C --sort cpu0 0.1 1 &&
+	"$trapstat" --json --sort p99 -o "$file" -- "$workload" anon 1000 kernel 400 &&
+	sed -n 's/.*"type":"page_fault".*"p99_ns":\([0-9]*\),.*/\1/p' "$file" >"$file.p99" &&
+	[ "$(wc -l <"$file.p99")" -ge 2 ] && sort -c -n -r "$file.p99" || return 1
+	# A column of the traps leaves the faults by COUNT
+	"$trapstat" --sort user -o "$file" -- "$workload" ud 500 &&
+	sed '1,/^ *COUNT/d; /^$/,$d' "$file" | sort -c -s -n -r || return 1
 	sleep 0.5 &
 	one=$!
 	sleep 1 &
