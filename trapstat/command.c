@@ -224,7 +224,7 @@ static void print_summary(const struct output *out, struct counts *c, const stru
 		print_outcomes(out, c, s, &o, rows);
 	if (o.is_histogram)
 		print_histograms(out, c, s);
-	print_slowest(out, c, s, slow);
+	print_slowest(out, c, s, slow, 0);
 	if (usage && !is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
 		print_usage(out, c, s, usage);
 	print_lost(out, c, o.verbose);

@@ -217,6 +217,9 @@ static int group_rows(struct group *groups, struct counts *c)
 	return n + 1;
 }
 
+/* Of the stack of a slow fault, with -S on a terminal */
+enum { FRAMES = 8 };
+
 /* Losses, a row for each group, a total and the slowest faults: as many as fit */
 static int print_faults(const struct output *out, struct counts *c, const struct sources *s,
 			struct options *o)
@@ -243,9 +246,12 @@ static int print_faults(const struct output *out, struct counts *c, const struct
 	/* Losses, head and total take a line each; the slowest faults, two more */
 	if (out->height) {
 		slow = out->height < 22 ? 3 : out->height < 36 ? 5 : SLOWEST;
+		if (o->config.stacks)
+			slow = out->height < 36 ? 1 : 3;
 		slow = c->slows < slow ? c->slows : slow;
 		if (o->rows < 0)
-			rows = out->height - 3 - (slow ? slow + 2 : 0);
+			rows = out->height - 3 - (slow ? slow + 2 : 0) -
+			       (o->config.stacks ? slow * (2 + FRAMES) : 0);
 		rows = rows < 1 ? 1 : rows;
 	}
 	table_cut(&t, rows);
@@ -260,7 +266,7 @@ static int print_faults(const struct output *out, struct counts *c, const struct
 	add_cells(&t, &total, false, name, c, s);
 	table_print(out, &t);
 	table_free(&t);
-	print_slowest(out, c, s, slow);
+	print_slowest(out, c, s, slow, out->height ? FRAMES : 0);
 	return 0;
 }
 

@@ -256,9 +256,10 @@ void print_slow(const struct output *out, const struct event *event, const struc
  * @c:		of counts_read()
  * @s:		the sources
  * @most:	how many
+ * @frames:	as for print_stack()
  */
 void print_slowest(const struct output *out, const struct counts *c, const struct sources *s,
-		   int most)
+		   int most, int frames)
 {
 	struct table t;
 
@@ -275,7 +276,7 @@ void print_slowest(const struct output *out, const struct counts *c, const struc
 		if (!out->is_json && c->slow[i].stack[1])
 			fprintf(out->file, "\n%s, TID %u\n", text_ns(c->slow[i].ns).text,
 				c->slow[i].tid);
-		print_stack(out, &c->slow[i], s);
+		print_stack(out, &c->slow[i], s, frames);
 	}
 }
 
@@ -378,11 +379,15 @@ void print_crash(const struct output *out, const struct event *event, const stru
  * @out:	where to
  * @event:	the event
  * @s:		the sources
+ * @most:	how many lines it may take, 0: any number; JSON has all frames
  */
-void print_stack(const struct output *out, const struct event *event, const struct sources *s)
+void print_stack(const struct output *out, const struct event *event, const struct sources *s,
+		 int most)
 {
 	static struct frame frame[MOST_STACK];
 	int n = s->config->stacks ? stack_frames(event, s, frame) : 0;
+	int width = out->width > 10 ? out->width - 9 : sizeof(frame->name);
+	int shown = most && n > most ? most - 1 : n;
 	json_t *frames;
 
 	if (out->is_json && n) {
@@ -393,8 +398,10 @@ void print_stack(const struct output *out, const struct event *event, const stru
 					 "frames", frames), "stack");
 		return;
 	}
-	for (int i = 0; i < n; i++)
-		fprintf(out->file, "         %s\n", frame[i].name);
+	for (int i = 0; i < shown; i++)
+		fprintf(out->file, "         %.*s\n", width, frame[i].name);
+	if (shown < n)
+		fprintf(out->file, "         and %d more\n", n - shown);
 }
 
 enum { LOGS = BUCKETS / 4 + 2 };

@@ -25,11 +25,12 @@ void print_begin(const struct output *out, const struct sources *s);
 void print_signals(const struct output *out, const struct counts *c, const struct sources *s);
 void print_crash_head(const struct output *out, const struct sources *s);
 void print_crash(const struct output *out, const struct event *event, const struct sources *s);
-void print_stack(const struct output *out, const struct event *event, const struct sources *s);
+void print_stack(const struct output *out, const struct event *event, const struct sources *s,
+		 int most);
 void print_slow_head(const struct output *out, const struct sources *s);
 void print_slow(const struct output *out, const struct event *event, const struct sources *s);
 void print_slowest(const struct output *out, const struct counts *c, const struct sources *s,
-		   int most);
+		   int most, int frames);
 void print_histograms(const struct output *out, const struct counts *c, const struct sources *s);
 unsigned long long lost_of(const struct counts *c);
 unsigned long long skipped_of(const struct counts *c);

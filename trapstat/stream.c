@@ -31,7 +31,7 @@ static int on_event(void *context, void *data, size_t size)
 		print_crash(&stream->out, &event, stream->s);
 	else
 		print_slow(&stream->out, &event, stream->s);
-	print_stack(&stream->out, &event, stream->s);
+	print_stack(&stream->out, &event, stream->s, 0);
 	/* They may come faster than they are printed: no poll would end then */
 	return ended && !stream->detached ? -1 : 0;
 }

@@ -723,6 +723,9 @@ options_here() {
 	# A column of the traps leaves the faults by COUNT
 	"$trapstat" --sort user -o "$file" -- "$workload" ud 500 &&
 	sed '1,/^ *COUNT/d; /^$/,$d' "$file" | sort -c -s -n -r || return 1
+	"$workload" sleep 2500 anon 20000 sleep 4000 &
+	files fits "$trapstat" -S -c workload faults 4 1 >"$file" && cat "$file" &&
+	grep -qx ' *step_anon' "$file" || return 1
 	sleep 0.5 &
 	one=$!
 	sleep 1 &
