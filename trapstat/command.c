@@ -218,7 +218,7 @@ static void print_summary(const struct output *out, struct counts *c, const stru
 	print_command(out, c, &o, status);
 	if (s->config->outcome == WANT_ANY)
 		print_traps(out, c, s, &o, false);
-	print_signals(out, c, s);
+	print_signals(out, c, s, false);
 	print_missing(out, s);
 	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
 		print_outcomes(out, c, s, &o, rows);

@@ -98,14 +98,16 @@ void print_begin(const struct output *out, const struct sources *s)
 }
 
 /**
- * print_signals - The signals that traps have sent, in a line
+ * print_signals - The signals that traps have sent, in lines that fit
  * @out:	where to
  * @c:		of counts_read()
  * @s:		the sources
+ * @rates:	per second; else the numbers, which JSON always has
  */
-void print_signals(const struct output *out, const struct counts *c, const struct sources *s)
+void print_signals(const struct output *out, const struct counts *c, const struct sources *s,
+		   bool rates)
 {
-	const char *separator = "signals: ";
+	const char *head = rates ? "signals/s: " : "signals: ", *separator = head;
 	struct text name, number;
 	int at = 0, n;
 
@@ -124,11 +126,12 @@ void print_signals(const struct output *out, const struct counts *c, const struc
 			continue;
 		}
 		name = code_name(signal, code);
-		number = text_number(true, c->signal[i]);
+		number = rates ? text_rate(c->signal[i] / c->seconds) :
+				 text_number(true, c->signal[i]);
 		n = strlen(name.text) + strlen(number.text) + 4;
-		if (out->width && at + n > out->width) {
-			separator = ",\n         ";
-			at = 7;
+		if (at && out->width && at + n > out->width) {
+			at = fprintf(out->file, ",\n%*s", (int)strlen(head), "") - 2;
+			separator = "";
 		}
 		at += fprintf(out->file, "%s%s %s", separator, name.text, number.text);
 		separator = ", ";

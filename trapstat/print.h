@@ -22,7 +22,8 @@ void print_plain(FILE *out, const char *name, size_t size);
 void add_waits(struct table *t, const struct sources *s, const unsigned long long *wait,
 	       double share);
 void print_begin(const struct output *out, const struct sources *s);
-void print_signals(const struct output *out, const struct counts *c, const struct sources *s);
+void print_signals(const struct output *out, const struct counts *c, const struct sources *s,
+		   bool rates);
 void print_crash_head(const struct output *out, const struct sources *s);
 void print_crash(const struct output *out, const struct event *event, const struct sources *s);
 void print_stack(const struct output *out, const struct event *event, const struct sources *s,

@@ -177,8 +177,7 @@ static struct text text_cell(const struct cell *cell, enum cell_type type)
 		snprintf(t.text, sizeof(t.text), n && n < 9.995 ? "%.2f" : "%.1f", n);
 		break;
 	case CELL_RATE:
-		snprintf(t.text, sizeof(t.text), "%.*f", n && n < 9.95 ? 1 : 0, n);
-		break;
+		return text_rate(n);
 	default:
 		snprintf(t.text, sizeof(t.text), "%.0f", n);
 		break;

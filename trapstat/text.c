@@ -108,6 +108,18 @@ struct text text_ns(unsigned long long ns)
 }
 
 /**
+ * text_rate - How often in a second
+ * @n:		the number
+ */
+struct text text_rate(double n)
+{
+	struct text t;
+
+	snprintf(t.text, sizeof(t.text), "%.*f", n && n < 9.95 ? 1 : 0, n);
+	return t;
+}
+
+/**
  * text_number - A number, or "-"
  * @known:	whether a source has it
  * @n:		the number

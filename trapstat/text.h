@@ -19,6 +19,7 @@ struct text row_name(int row);
 struct text code_name(int number, int code);
 struct text text_error(int vector, unsigned int code);
 struct text text_ns(unsigned long long ns);
+struct text text_rate(double n);
 struct text text_number(bool known, unsigned long long n);
 struct text text_flags(unsigned int outcome, unsigned int flags);
 struct text text_waits(const unsigned long long *wait);

@@ -145,7 +145,7 @@ static int print_interval(const struct output *out, struct counts *c, const stru
 
 	print_lost(out, c, o->verbose);
 	print_traps(out, c, s, o, true);
-	print_signals(out, c, s);
+	print_signals(out, c, s, true);
 	if (o->is_first && (!is_said || screen_fd() >= 0))
 		sources_say(out->file, s);
 	else if (!is_said || screen_fd() >= 0)

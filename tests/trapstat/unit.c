@@ -455,6 +455,34 @@ static void test_lost(void)
 	      !skips_of(&skips, "process_free", false), "what a skipped program counts");
 }
 
+static void test_signals(void)
+{
+	static const struct {
+		bool rates;
+		int width;
+		const char *want;
+	} cases[] = {
+		{ false, 0, "signals: ILL_ILLOPN 3, FPE_INTDIV 80, SEGV_MAPERR 7\n" },
+		{ true, 0, "signals/s: ILL_ILLOPN 1.5, FPE_INTDIV 40, SEGV_MAPERR 3.5\n" },
+		{ true, 42, "signals/s: ILL_ILLOPN 1.5, FPE_INTDIV 40,\n           SEGV_MAPERR 3.5\n" },
+	};
+	struct config config = { .vector = WANT_ANY, .outcome = WANT_ANY, .mode = WANT_ANY };
+	struct sources s = { .config = &config, .signals = true };
+	struct output out = {};
+	struct counts c = { .seconds = 2, .signal = {
+		[2] = 3, [3 * SIGNAL_CODES + 1] = 80, [4 * SIGNAL_CODES + 1] = 7,
+	} };
+	char text[256];
+
+	for (int i = 0; i < 3; i++) {
+		out.width = cases[i].width;
+		out.file = fmemopen(text, sizeof(text), "w");
+		print_signals(&out, &c, &s, cases[i].rates);
+		fclose(out.file);
+		is_text(text, cases[i].want);
+	}
+}
+
 static void is_head(const struct sources *s, bool is_crash, const char *want)
 {
 	struct output out = {};
@@ -675,6 +703,7 @@ int main(void)
 {
 	test_rows();
 	test_lost();
+	test_signals();
 	test_streams();
 	test_tables();
 	test_codes();
