@@ -223,22 +223,11 @@ static void print_summary(const struct output *out, struct counts *c, const stru
 	if (s->config->vector == WANT_ANY || s->config->vector == ROW_PF)
 		print_outcomes(out, c, s, &o, rows);
 	if (o.is_histogram)
-		print_histograms(out, c, s);
+		print_histograms(out, c, s, 0);
 	print_slowest(out, c, s, slow, 0);
 	if (usage && !is_filtered(s) && !s->config->comm[0] && !s->config->cgroup)
 		print_usage(out, c, s, usage);
 	print_lost(out, c, o.verbose);
-}
-
-static int lines_of(const char *text)
-{
-	int n = 0;
-
-	while ((text = strchr(text, '\n'))) {
-		text++;
-		n++;
-	}
-	return n;
 }
 
 /* With fewer and fewer rows, until it fits; what -n, -H and -S ask for need not fit */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "print.h"
+#include "screen.h"
 #include "views.h"
 
 #define FILEID_KERNFS	0xfe	/* include/linux/exportfs.h */
@@ -274,7 +275,7 @@ static int print_durations(const struct output *out, struct counts *c, const str
 			   struct options *o)
 {
 	print_lost(out, c, o->verbose);
-	print_histograms(out, c, s);
+	print_histograms(out, c, s, screen_fd() < 0 ? 0 : out->height - 1);
 	return 0;
 }
 

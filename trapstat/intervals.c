@@ -230,8 +230,9 @@ static int show_counts(struct view *v, struct counts *c, const char *stamp)
 	fclose(out.file);
 	if (!status && v->is_live) {
 		snprintf(last, sizeof(last),
-			 " q quit  s sort%s%s  h help  p process  t thread  g cgroup  f file  v traps",
-			 v->o->sort ? " by " : "", v->o->sort ?: "");
+			 " q quit%s%s%s  h help  p process t thread g cgroup f file v traps",
+			 v->o->is_histogram ? "" : "  s sort", v->o->sort ? " by " : "",
+			 v->o->sort ?: "");
 		status = screen_show(text, last);
 	} else if (!status) {
 		if (out.is_json)

@@ -453,6 +453,7 @@ static enum view view_of_key(struct options *o)
 	o->config.by = strchr(keys, o->key) - keys;
 	o->sort = NULL;
 	o->is_first = false;
+	o->is_histogram = false;
 	return o->config.by ? VIEW_FAULTS : VIEW_TRAPS;
 }
 

@@ -418,12 +418,13 @@ static int log_of(int bucket)
 static void print_histogram(const struct output *out, const char *outcome,
 			    const struct fault_sum *sum)
 {
-	static const char bar[] = "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@";
 	unsigned long long n[LOGS] = {}, most = 0, all = 0;
 	int first = LOGS, last = 0, width = out->width ? out->width - 29 : 40;
 	json_t *buckets = json_array();
+	char bar[200];
 
-	width = width < 10 ? 10 : width > (int)sizeof(bar) - 1 ? (int)sizeof(bar) - 1 : width;
+	memset(bar, '@', sizeof(bar));
+	width = width < 10 ? 10 : width > (int)sizeof(bar) ? (int)sizeof(bar) : width;
 	for (int i = 0; i < BUCKETS; i++)
 		n[log_of(i)] += sum->bucket[i];
 	for (int i = 0; i < LOGS; i++) {
@@ -459,18 +460,39 @@ static void print_histogram(const struct output *out, const char *outcome,
  * @out:	where to
  * @c:		of counts_read()
  * @s:		the sources
+ * @most:	how many lines it may take, 0: any number
  */
-void print_histograms(const struct output *out, const struct counts *c, const struct sources *s)
+void print_histograms(const struct output *out, const struct counts *c, const struct sources *s,
+		      int most)
 {
+	struct output one = *out;
+	int left = most - 1, hidden = 0;
+	char *text = NULL;
+	size_t size;
+
 	for (unsigned int outcome = 0; outcome < OUTCOME_BEGUN; outcome++) {
 		struct fault_sum sum = {};
 
 		for (size_t i = 0; i < c->faults; i++)
 			if (c->fault[i].key.outcome == outcome)
 				sum_add(&sum, &c->fault[i].sum);
-		if (sum.max)
-			print_histogram(out, outcome_name(s, outcome), &sum);
+		if (!sum.max)
+			continue;
+		one.file = open_memstream(&text, &size);
+		if (!one.file)
+			return;
+		print_histogram(&one, outcome_name(s, outcome), &sum);
+		fclose(one.file);
+		if (!most || lines_of(text) <= left) {
+			fputs(text, out->file);
+			left -= lines_of(text);
+		} else {
+			hidden++;
+		}
+		free(text);
 	}
+	if (hidden)
+		fprintf(out->file, "outcomes without room: %d; --outcome NAME shows one\n", hidden);
 }
 
 /**

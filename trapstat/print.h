@@ -32,7 +32,8 @@ void print_slow_head(const struct output *out, const struct sources *s);
 void print_slow(const struct output *out, const struct event *event, const struct sources *s);
 void print_slowest(const struct output *out, const struct counts *c, const struct sources *s,
 		   int most, int frames);
-void print_histograms(const struct output *out, const struct counts *c, const struct sources *s);
+void print_histograms(const struct output *out, const struct counts *c, const struct sources *s,
+		      int most);
 unsigned long long lost_of(const struct counts *c);
 unsigned long long skipped_of(const struct counts *c);
 void print_lost(const struct output *out, const struct counts *c, bool is_verbose);

@@ -73,6 +73,19 @@ int close_file(FILE *out, const char *path)
 }
 
 /**
+ * lines_of - How many lines a text has
+ * @text:	the text
+ */
+int lines_of(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/**
  * flush_stdout - Write what standard output has buffered
  *
  * Return: 0, or 1 with a message

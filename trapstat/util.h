@@ -11,6 +11,7 @@ unsigned long long now_ns(void);
 double now_real(void);
 void lower(char *to, const char *from);
 void copy(char *to, size_t size, const char *from);
+int lines_of(const char *text);
 int close_file(FILE *out, const char *path);
 int flush_stdout(void);
 

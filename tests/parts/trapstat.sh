@@ -702,7 +702,7 @@ loads_here() {
 }
 keys_here() {
 	loads_here || return 1
-	files keys "$trapstat" &&
+	files keys "$trapstat" && files keys "$trapstat" -H &&
 	files once 'see ulimit -Hn' prlimit --nofile=100:100 "$trapstat" --source perf
 }
 # What options of the views do, without a guest

@@ -281,7 +281,8 @@ def read_rest(terminal):
 def press_keys(command):
     """Press each key of a live view, and look for what it shows."""
     pid, terminal = start_in_terminal(80, command)
-    for key, shown in (('', 'USER/s'), ('p', ' COMM\n'), ('s', 'sort by TIME%'), ('t', ' TID '),
+    first = ', longest ' if '-H' in command else 'USER/s'
+    for key, shown in (('', first), ('p', ' COMM\n'), ('s', 'sort by TIME%'), ('t', ' TID '),
                        ('g', ' PATH\n'), ('h', 'Keys: '), ('h', ' PATH\n'), ('v', 'USER/s')):
         os.write(terminal, key.encode())
         for _ in range(5):      # to load the programs of another view takes a while
@@ -292,6 +293,8 @@ def press_keys(command):
             sys.exit("the key '%s' does not show '%s', but %s" % (key, shown, frame))
         if len(frame.split('\n')) > 25:
             sys.exit('more than 24 lines: %s' % frame)
+        if not frame.rstrip().endswith(' v traps'):
+            sys.exit('the last line is cut: %s' % frame)
     os.write(terminal, b'q')
     last = read_rest(terminal)[-100:]
     if not last.endswith(b'\x1b[?25h\x1b[?1049l'):

@@ -483,6 +483,34 @@ static void test_signals(void)
 	}
 }
 
+/* What has no room is said */
+static void test_histograms(void)
+{
+	static struct fault_row row[2] = {
+		{ .key.outcome = OUTCOME_MINOR, .sum = { .count = 3, .max = 1500 } },
+		{ .key.outcome = OUTCOME_MAJOR, .sum = { .count = 1, .max = 150000 } },
+	};
+	struct counts c = { .fault = row, .faults = 2 };
+	struct output out = { .width = 200 };
+	struct sources s = {};
+	char text[2048];
+
+	row[0].sum.bucket[bucket_of(1500)] = 2;
+	row[0].sum.bucket[bucket_of(3000)] = 1;
+	row[1].sum.bucket[bucket_of(150000)] = 1;
+	for (int most = 0; most < 9; most++) {
+		out.file = fmemopen(text, sizeof(text), "w");
+		print_histograms(&out, &c, &s, most);
+		fclose(out.file);
+		check(!most || lines_of(text) <= most, "%d lines, not %d", lines_of(text), most);
+		check(!strstr(text, "MINOR:") == (most && most < 5), "%d: %s", most, text);
+		check(!strstr(text, "MAJOR:") == (most && most != 4 && most < 8), "%d: %s", most, text);
+		check(!strstr(text, "without room: 1") == (!most || most < 4 || most > 7), "%d: %s",
+		      most, text);
+		check(most != 8 || strstr(text, "|\n")[-1] == '@', "a bar does not fill the width");
+	}
+}
+
 static void is_head(const struct sources *s, bool is_crash, const char *want)
 {
 	struct output out = {};
@@ -704,6 +732,7 @@ int main(void)
 	test_rows();
 	test_lost();
 	test_signals();
+	test_histograms();
 	test_streams();
 	test_tables();
 	test_codes();
