@@ -460,7 +460,7 @@ void sources_close(struct sources *s)
 void sources_print(const struct sources *s)
 {
 	static const char * const names[] = {
-		"pagefault:pagefault_exit, _noregs", "records of pagefault:pagefault_exit, _noregs",
+		"pagefault:pagefault_exit, _noregs", "records of pagefault:pagefault_exit",
 		"fentry, fexit of handle_mm_fault()", "kprobe, kretprobe of handle_mm_fault()",
 		"software events of perf",
 	};
@@ -492,13 +492,13 @@ void sources_print(const struct sources *s)
 		{ IS_X86 ? "other traps, by vector" : NULL, traps, events },
 		{ IS_X86 ? "time in them" : NULL, s->times ? "trap:trap_exit" : "-", events },
 		{ "signals of traps", s->signals ? "signal:signal_generate" : "-",
-		  "the event signal:signal_generate" },
+		  "signal:signal_generate" },
 		{ IS_X86 ? "handlers of NMIs" : NULL, s->nmi ? "nmi:nmi_handler" : "-",
-		  "the event nmi:nmi_handler" },
+		  "nmi:nmi_handler" },
 		{ IS_X86 ? "records of machine checks" : NULL, s->mce ? "mce:mce_record" : "-",
 		  "CONFIG_X86_MCE" },
 		{ "children of a command", s->follow ? "sched:sched_wakeup_new" : "-",
-		  "the event sched:sched_wakeup_new" },
+		  "sched:sched_wakeup_new" },
 	};
 
 	printf("%-38s %s\n", "WHAT IS KNOWN", "FROM");

@@ -137,7 +137,7 @@ sources_named() {
 	else
 		says 'fentry, fexit of handle_mm_fault()' && says 'exceptions:page_fault_*' &&
 		says 'signal:signal_generate, with a signal'
-	fi && says '  signal:signal_generate'
+	fi && says '  signal:signal_generate' && ! grep -E '.{81}' "$file"
 }
 summary_right() {
 	exits all 0 && cat "$file" && faults 4700 4800 'MINOR user anon' &&
