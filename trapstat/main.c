@@ -441,7 +441,7 @@ static void set_view(struct options *o, enum view view)
 	o->config.faults = (view != VIEW_TRAPS && view != VIEW_CRASHES) || o->command;
 	o->config.record = view == VIEW_RECORD;
 	o->config.crashes = view == VIEW_CRASHES;
-	if (o->config.record && sink_of(o->file) == &folded_sink)
+	if (o->config.record && (sink_of(o->file) == &folded_sink || sink_of(o->file) == &page_sink))
 		o->config.stacks = 1;
 }
 

@@ -769,14 +769,15 @@ stacks_here() {
 	grep -E '^workload;(.*;)?step_anon [0-9]+$' "$logs/stacks.folded" &&
 	grep -E '^workload;.*;ksys_read;.* [0-9]+$' "$logs/stacks.folded" &&
 	! grep -vE '^[^;]*(;[^;]+)* [0-9]+$' "$logs/stacks.folded" &&
+	"$trapstat" record -o "$logs/stacks.html" -- "$workload" anon 1000 &&
+	grep -q '"workload;[^"]*step_anon"' "$logs/stacks.html" &&
 	"$trapstat" record -o - -- true |
 		python3 -c 'import json, sys; sys.exit(len(json.load(sys.stdin)) < 20)'
 }
 # Clicks and values under the pointer; it is small, and needs no network
 page_here() {
 	loads_here &&
-	"$trapstat" record -S -w -o "$logs/page.html" -- "$workload" anon 10000 kernel 5000 \
-		held 3 &&
+	"$trapstat" record -w -o "$logs/page.html" -- "$workload" anon 10000 kernel 5000 held 3 &&
 	! grep -E '(src|href)=|https?://' "$logs/page.html" | grep -v 'www.w3.org/2000/svg' &&
 	[ "$(wc -c <"$top/trapstat/page.html")" -lt 300000 ] || return 1
 	{

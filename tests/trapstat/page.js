@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Appended to a page of "trapstat record -S" by tests/parts/trapstat.sh: uses it as a reader does,
+// Appended to a page of "trapstat record" by tests/parts/trapstat.sh: uses it as a reader does,
 // and leaves what went wrong, or "all well", in the body
 'use strict';
 {
