@@ -705,6 +705,25 @@ keys_here() {
 	files keys "$trapstat" && files keys "$trapstat" -H &&
 	files once 'see ulimit -Hn' prlimit --nofile=100:100 "$trapstat" --source perf
 }
+# Each column and each row of traps is in the man page
+documents() {
+	local page="$top/trapstat/trapstat.8" name
+	sed 's/\\-/-/g; /^\.SH COLUMNS/,/^\.SH VECTORS/!d' "$page" >"$logs/columns"
+	sed '/^\.SH VECTORS/,/^\.SH SIGNALS/!d' "$page" >"$logs/vectors"
+	{
+		grep -ohE '"[A-Z][A-Z0-9/%s-]+", "[a-z0-9_]+"' "$top"/trapstat/*.c | sort -u
+		sed '/row_names\[ROWS\]/,/^};/!d' "$top/trapstat/text.c" | grep -o '] = "[^"]*"' |
+			sed '/SIGNAL/d; s/.*= /row /'
+	} >"$logs/names"
+	while IFS='"' read -r kind name _; do
+		if [ "$kind" ]; then
+			grep -qE "^$name( |	)" "$logs/vectors"
+		else
+			grep -qE "(^|[ \"])($name|${name%[/%]*})([ \",]|\$)" "$logs/columns"
+		fi || { echo "$name is missing"; return 1; }
+	done <"$logs/names"
+	[ "$(wc -l <"$logs/names")" -gt 60 ]
+}
 # What options of the views do, without a guest
 options_here() {
 	local one two
@@ -805,6 +824,7 @@ check 'rows of traps, percentiles, mappings and texts' computes
 check 'arguments that it refuses' refuses
 check 'the Makefile finds a clang that is new enough' searches
 check 'a user namespace' rootless
+check 'the man page has each column and trap' documents
 check 'each clang, and a binary without libraries' compiles
 check 'a shell completes its arguments' completes
 check 'signals of a command, on this kernel' here_right
