@@ -106,7 +106,7 @@ static void add_group(struct group *to, const struct group *g)
 	{ name, name_key, CELL_TEXT, 0, least },					\
 }
 
-enum { RATE = 1, COLUMNS = 17 + WAIT_CELLS };
+enum { COLUMN_RATE = 1, COLUMNS = 17 + WAIT_CELLS };
 
 static const struct column all_columns[][COLUMNS] = {
 	[BY_NOTHING] = COLUMNS("PID", "pid", 0, "COMM", "comm", 15),
@@ -243,7 +243,7 @@ static int print_faults(const struct output *out, struct counts *c, const struct
 			  name_of(&groups[i], by), c, s);
 	}
 	free(groups);
-	sort_rows(&t, o, RATE);
+	sort_rows(&t, o, COLUMN_RATE);
 	/* Losses, head and total take a line each; the slowest faults, two more */
 	if (out->height) {
 		slow = out->height < 22 ? 3 : out->height < 36 ? 5 : SLOWEST;

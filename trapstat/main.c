@@ -228,8 +228,8 @@ static void read_pids(struct options *o, const char *text)
 }
 
 enum {
-	CAPABILITIES = 256, CGROUP, LISTEN, VECTOR, OUTCOME, SLOWER, SOURCE, SORT, DURATION, JSON,
-	DEBUGINFOD,
+	OPTION_CAPABILITIES = 256, OPTION_CGROUP, OPTION_LISTEN, OPTION_VECTOR, OPTION_OUTCOME,
+	OPTION_SLOWER, OPTION_SOURCE, OPTION_SORT, OPTION_DURATION, OPTION_JSON, OPTION_DEBUGINFOD,
 };
 
 static void read_options(struct options *o, int argc, char **argv)
@@ -239,28 +239,28 @@ static void read_options(struct options *o, int argc, char **argv)
 		{ "by-cgroup", no_argument, NULL, 'g' },
 		{ "by-file", no_argument, NULL, 'f' },
 		{ "by-thread", no_argument, NULL, 't' },
-		{ "capabilities", no_argument, NULL, CAPABILITIES },
-		{ "cgroup", required_argument, NULL, CGROUP },
+		{ "capabilities", no_argument, NULL, OPTION_CAPABILITIES },
+		{ "cgroup", required_argument, NULL, OPTION_CGROUP },
 		{ "comm", required_argument, NULL, 'c' },
-		{ "debuginfod", no_argument, NULL, DEBUGINFOD },
-		{ "duration", required_argument, NULL, DURATION },
+		{ "debuginfod", no_argument, NULL, OPTION_DEBUGINFOD },
+		{ "duration", required_argument, NULL, OPTION_DURATION },
 		{ "help", no_argument, NULL, 'h' },
 		{ "histogram", no_argument, NULL, 'H' },
-		{ "json", no_argument, NULL, JSON },
+		{ "json", no_argument, NULL, OPTION_JSON },
 		{ "kernel", no_argument, NULL, 'k' },
-		{ "listen", required_argument, NULL, LISTEN },
-		{ "outcome", required_argument, NULL, OUTCOME },
+		{ "listen", required_argument, NULL, OPTION_LISTEN },
+		{ "outcome", required_argument, NULL, OPTION_OUTCOME },
 		{ "output", required_argument, NULL, 'o' },
 		{ "per-cpu", no_argument, NULL, 'C' },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "rows", required_argument, NULL, 'n' },
-		{ "slower", required_argument, NULL, SLOWER },
-		{ "sort", required_argument, NULL, SORT },
-		{ "source", required_argument, NULL, SOURCE },
+		{ "slower", required_argument, NULL, OPTION_SLOWER },
+		{ "sort", required_argument, NULL, OPTION_SORT },
+		{ "source", required_argument, NULL, OPTION_SOURCE },
 		{ "stacks", no_argument, NULL, 'S' },
 		{ "timestamp", no_argument, NULL, 'T' },
 		{ "user", no_argument, NULL, 'u' },
-		{ "vector", required_argument, NULL, VECTOR },
+		{ "vector", required_argument, NULL, OPTION_VECTOR },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "why", no_argument, NULL, 'w' },
@@ -271,12 +271,12 @@ static void read_options(struct options *o, int argc, char **argv)
 	/* After "faults" and the like, options may follow */
 	while ((c = getopt_long(argc, argv, "bc:CfghHkn:o:p:StTuvVw", options, NULL)) != -1) {
 		switch (c) {
-		case CAPABILITIES:
+		case OPTION_CAPABILITIES:
 			o->config.capabilities = 1;
 			o->config.why = 1;
 			o->config.follow = 1;
 			break;
-		case CGROUP:
+		case OPTION_CGROUP:
 			o->config.cgroup = to_cgroup(optarg);
 			break;
 		case 'C':
@@ -302,7 +302,7 @@ static void read_options(struct options *o, int argc, char **argv)
 		case 'u':
 			o->config.mode = MODE_USER;
 			break;
-		case LISTEN:
+		case OPTION_LISTEN:
 			o->listen = optarg;
 			break;
 		case 'n':
@@ -314,31 +314,31 @@ static void read_options(struct options *o, int argc, char **argv)
 		case 'p':
 			read_pids(o, optarg);
 			break;
-		case VECTOR:
+		case OPTION_VECTOR:
 			o->config.vector = to_vector(optarg);
 			break;
-		case OUTCOME:
+		case OPTION_OUTCOME:
 			o->config.outcome = to_outcome(optarg);
 			break;
-		case SLOWER:
+		case OPTION_SLOWER:
 			o->config.slower = to_duration(optarg);
 			break;
 		case 'v':
 			o->verbose = true;
 			break;
-		case SOURCE:
+		case OPTION_SOURCE:
 			o->config.best = to_source(optarg);
 			break;
-		case SORT:
+		case OPTION_SORT:
 			o->sort = optarg;
 			break;
-		case DURATION:
+		case OPTION_DURATION:
 			o->duration = to_seconds(optarg, "duration");
 			break;
-		case DEBUGINFOD:
+		case OPTION_DEBUGINFOD:
 			o->debuginfod = true;
 			break;
-		case JSON:
+		case OPTION_JSON:
 			o->is_json = true;
 			break;
 		case 'b':

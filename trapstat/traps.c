@@ -8,9 +8,9 @@
 #include "screen.h"
 #include "views.h"
 
-enum { MOST_CPUS = 1024, FIRST = 3 };	/* FIRST: of the columns of CPUs */
+enum { MOST_CPUS = 1024, COLUMN_CPU0 = 3 };
 
-static struct column columns[FIRST + MOST_CPUS + 1];
+static struct column columns[COLUMN_CPU0 + MOST_CPUS + 1];
 static char heads[MOST_CPUS][16], keys[MOST_CPUS][20];
 
 static int by_size(const void *a, const void *b)
@@ -39,7 +39,7 @@ static void init_cpus(const struct counts *c, int cpus, bool rates)
 			;
 		snprintf(heads[i], sizeof(heads[i]), rates ? "CPU%d/s" : "CPU%d", i);
 		snprintf(keys[i], sizeof(keys[i]), rates ? "cpu%d_per_s" : "cpu%d", i);
-		columns[FIRST + i] = (struct column){ heads[i], keys[i], CELL_RATE, 10 + rank };
+		columns[COLUMN_CPU0 + i] = (struct column){ heads[i], keys[i], CELL_RATE, 10 + rank };
 	}
 }
 
@@ -58,7 +58,7 @@ static int init_columns(const struct counts *c, bool rates, bool per_cpu)
 		     (struct column){ "KERNEL", "kernel", CELL_COUNT, 3 };
 	columns[2] = (struct column){ "TIME%", "time_percent", CELL_PERCENT, 4 };
 	init_cpus(c, cpus, rates);
-	columns[FIRST + cpus] = (struct column){ "TRAP", "trap", CELL_TEXT };
+	columns[COLUMN_CPU0 + cpus] = (struct column){ "TRAP", "trap", CELL_TEXT };
 	return cpus;
 }
 
@@ -71,7 +71,7 @@ static int init_columns(const struct counts *c, bool rates, bool per_cpu)
  */
 const struct column *trap_columns(const struct sources *s, bool rates, bool per_cpu, int *n)
 {
-	*n = init_columns(&(struct counts){ .cpus = s->cpus }, rates, per_cpu) + FIRST + 1;
+	*n = init_columns(&(struct counts){ .cpus = s->cpus }, rates, per_cpu) + COLUMN_CPU0 + 1;
 	return columns;
 }
 
@@ -97,7 +97,7 @@ int print_traps(const struct output *out, const struct counts *c, const struct s
 	struct table t;
 	char name[64];
 
-	table_init(&t, "trap", columns, FIRST + cpus + 1);
+	table_init(&t, "trap", columns, COLUMN_CPU0 + cpus + 1);
 	for (int row = 0; row < ROWS; row++) {
 		user = counts_trap(c, row, MODE_USER, -1);
 		kernel = counts_trap(c, row, MODE_KERNEL, -1);
