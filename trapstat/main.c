@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "groups.h"
 #include "listen.h"
 #include "screen.h"
 #include "sinks.h"

@@ -8,9 +8,9 @@
 #include <jansson.h>
 
 #include "buckets.h"
+#include "groups.h"
 #include "print.h"
 #include "symbols.h"
-#include "views.h"
 
 /**
  * outcome_name - The name of an outcome

@@ -8,7 +8,7 @@
  *     |  arch.bpf.h: registers; filter.bpf.h: is it wanted?
  *     |  counts.bpf.h adds it up          --->             |  events.bpf.h, place.bpf.h
  *   maps.bpf.h: counts, faults_0/1, slowest_faults       ring buffer "events"
- *     |  counts.c reads what was added since               |  record.c, faults.c (--slower)
+ *     |  counts.c reads what was added since               |  record.c, stream.c
  *   struct counts                                        struct event
  *     |  intervals.c, traps.c, faults.c, command.c,        |  maps.c finds mappings, symbols.c
  *     |  export.c: the views                               |  functions

@@ -31,9 +31,7 @@ int view_intervals(struct sources *s, struct options *o,
 		   int (*print)(const struct output *out, struct counts *c, const struct sources *s,
 				struct options *o));
 int view_traps(struct sources *s, struct options *o);
-const char *group_root(void);
 int view_faults(struct sources *s, struct options *o);
-const char *group_name(unsigned long long id);
 int view_stream(struct sources *s, struct options *o);
 int view_command(struct sources *s, struct options *o);
 int view_record(struct sources *s, struct options *o);
