@@ -185,7 +185,7 @@ filters_right() {
 }
 durations_right() {
 	exits held 0 && cat "$file" && held 5 && exits slower 0 && cat "$file" && held 5 &&
-	[ "$(stamped .*)" -ge 5 ] && { is_ours || ! says ORDER; } || return 1
+	[ "$(stamped '.*')" -ge 5 ] && { is_ours || ! says ORDER; } || return 1
 	! has_btf || [ "$(grep -cE ' \[anon\]\+0.* workload$' "$file")" -ge 5 ]
 }
 # Only the second read of a page is a refault. Disks of QEMU may be too quick to wait for
@@ -742,6 +742,10 @@ options_here() {
 	# A column of the traps leaves the faults by COUNT
 	"$trapstat" --sort user -o "$file" -- "$workload" ud 500 &&
 	sed '1,/^ *COUNT/d; /^$/,$d' "$file" | sort -c -s -n -r || return 1
+	"$trapstat" record -o "$file.csv" -- "$workload" protected 3 segv 7 || return 1
+	[ ! -e /sys/kernel/btf/vmlinux ] ||
+		{ [ "$(grep -c ',0x7,.*"SIGSEGV"' "$file.csv")" = 3 ] &&
+		[ "$(grep -c ',0x4,.*"SIGSEGV"' "$file.csv")" = 7 ]; } || return 1
 	"$workload" sleep 2500 anon 20000 sleep 4000 &
 	files fits "$trapstat" -S -c workload faults 4 1 >"$file" && cat "$file" &&
 	grep -qx ' *step_anon' "$file" || return 1
