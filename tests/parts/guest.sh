@@ -94,19 +94,6 @@ EOF
 	before_init "$logs/at-boot" && ok_in "$logs/at-boot" 5
 }
 
-# No probe runs in a #MC, so the stack walks of perf leave machine checks alone
-machine_check_under_perf() {
-	guest guest "$logs/mc" <<EOF || return 1
-perf record -q -g -a -e 'trap:*' -o /tmp/perf.data $tests/trap_kernel >/job/tap 2>/job/errors
-perf script -i /tmp/perf.data >/job/perf 2>>/job/errors
-EOF
-	cat "$logs/mc/errors"
-	console_clean "$logs/mc/console.log" && ! grep '^not ok' "$logs/mc/tap" &&
-	grep '^ok .*MC from outside, has mce_record' "$logs/mc/tap" &&
-	! grep 'MC.*SKIP' "$logs/mc/tap" && grep -m 1 ' trap:trap_entry: ' "$logs/mc/perf" &&
-	! grep 'vector=18' "$logs/mc/perf"
-}
-
 export TIMEOUT="${TIMEOUT:-900}"
 # shellcheck disable=SC2046 # a list
 set -- $(programs x86_64 $(kselftest_programs))
@@ -131,8 +118,6 @@ check 'a probe that oopses does not silence its CPU' oops_in_probe
 check 'a probe of page faults that oopses silences no later fault' oops_in_fault_probe
 check '#DF is in the dump of the trace' exhaust_stack "$logs/df"
 check 'trace_event=trap:* on the command line' at_boot
-! have perf 'a machine check while perf -g records the traps' ||
-	check 'a machine check while perf -g records the traps' machine_check_under_perf
 check 'what the series add to ftracetest passes' ftrace_tests
 check 'the events report page faults of MMIO' mmio_faults
 group='the guest runs the recipes of the documentation'

@@ -813,14 +813,6 @@ page_here() {
 	cat "$logs/page-said"
 	grep -qx 'page test: all well' "$logs/page-said"
 }
-# A shell completes names of options, views and vectors
-completes() {
-	bash -c '. "$1"
-		COMP_WORDS=(trapstat --vector "UD") COMP_CWORD=2; _trapstat; echo "${COMPREPLY[@]}"
-		COMP_WORDS=(trapstat rec) COMP_CWORD=1; _trapstat; echo "${COMPREPLY[@]}"' \
-		sh "$top/trapstat/completion" >"$logs/completion" && echo 'UD
-record' | cmp - "$logs/completion"
-}
 
 check 'trapstat builds' built
 check 'trapstat builds without a warning, and its man page is well-formed' built_without_warning
@@ -830,7 +822,6 @@ check 'the Makefile finds a clang that is new enough' searches
 check 'a user namespace' rootless
 check 'the man page has each column and trap' documents
 check 'each clang, and a binary without libraries' compiles
-check 'a shell completes its arguments' completes
 check 'signals of a command, on this kernel' here_right
 check 'waits for a disk, on this kernel' why_here
 check 'the keys of the live view' keys_here

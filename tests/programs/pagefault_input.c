@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Test the format of the pagefault trace events, and these events at bad times: switched in
- * the middle of a fault, and in a fault within a fault.
- */
+/* Test page fault events that are switched in the middle of a fault */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <linux/perf_event.h>
 
 #include "lib.h"
 
@@ -97,58 +92,6 @@ static bool all_cpus_trace(void)
 	return good;
 }
 
-/* The fields, and the names of the enums with their numbers, as tools need it */
-static const struct {
-	const char *event, *words[24];
-} formats[] = {
-	{ "pagefault_entry",
-	  { "field:unsigned long address;", "field:unsigned long ip;",
-	    "field:unsigned long error_code;", "field:unsigned int user_mode;" } },
-	{ "pagefault_exit",
-	  { "field:unsigned long long duration;", "field:unsigned long address;",
-	    "field:unsigned long ip;", "field:unsigned long error_code;",
-	    "field:unsigned int outcome;", "field:unsigned int kind;", "field:int signo;",
-	    "field:int si_code;", "field:unsigned int flags;",
-	    "field:unsigned int fault_flags;", "field:unsigned int vm_fault;",
-	    "field:unsigned int order;", "field:unsigned int user_mode;",
-	    "{ 1, \"MAJOR\" }", "{ 5, \"SIGNAL\" }",
-	    "{ 3, \"SHMEM\" }", "{ 1, \"COW\" }", "{ 64, \"MIGRATION\" }",
-	    "{ 64, \"USER\" }",
-	    "{ 0x004000, \"COMPLETED\" }" } },
-	{ "pagefault_noregs",
-	  { "field:unsigned long long duration;", "field:unsigned long address;",
-	    "field:unsigned int outcome;", "field:unsigned int kind;",
-	    "field:unsigned int flags;", "field:unsigned int fault_flags;",
-	    "field:unsigned int vm_fault;", "field:unsigned int order;",
-	    "field:pid_t tgid;", "{ 7, \"RETRY\" }",
-	    "{ 128, \"REMOTE\" }", "{ 2, \"SWAPIN\" }", "{ 0x000400, \"RETRY\" }" } },
-};
-
-static void test_format(void)
-{
-	bool good = true;
-
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
-		char file[64], *format;
-
-		snprintf(file, sizeof(file), "events/pagefault/%s/format", formats[i].event);
-		format = get(fault_instance, file);
-		for (const char * const *word = formats[i].words; *word; word++) {
-			if (format && strstr(format, *word))
-				continue;
-			ksft_print_msg("%s: no '%s' in the format\n", formats[i].event, *word);
-			good = false;
-		}
-		if (format && strstr(format, "FAULT_")) {
-			ksft_print_msg("%s: an enum without a number in the format\n",
-				       formats[i].event);
-			good = false;
-		}
-		free(format);
-	}
-	result(good, "format");
-}
-
 static const struct switching {
 	const char *name;
 	bool on_before, entry_on;
@@ -207,75 +150,13 @@ static void test_switched_within(const struct switching *w)
 	close(s.fd);
 }
 
-/* The frame pointer leads a stack walk to memory without a page */
-static void write_from_frame(char *frame)
-{
-	for (char *p = memory; p < memory + size; p += page_size)
-		asm volatile(ENTER_FRAME "movb $1, " AT_SI LEAVE_FRAME
-			     : : "D" (frame), "S" (p) : "memory");
-}
-
-/*
- * A fault within a fault: perf walks the stack at each minor fault, when the page
- * is copied already. Each of the two faults has an end of its own.
- */
-static void test_nested(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
-		.sample_period = 1, .sample_type = PERF_SAMPLE_CALLCHAIN,
-		.exclude_callchain_kernel = 1,
-	};
-	char *frame = new_pages(page_size);
-	int n = 0, wrong = 0, fd;
-	struct pagefault r;
-
-	fd = perf_open(&attr, 0, -1);
-	if (fd < 0) {
-		skip("a fault within a fault", strerror(errno));
-		return;
-	}
-	begin();
-	for (int i = 0; i < PAGES; i++)
-		raise_read(memory + i * page_size);
-	must(put(fault_instance, "events/pagefault/filter",
-		 "common_pid == %d && (address == 0x%lx || (address >= 0x%lx && address < 0x%lx))",
-		 getpid(), (long)frame, (long)memory, (long)memory + size), "filter");
-	enable("", true);
-	write_from_frame(frame);
-	trace_end();
-	close(fd);
-
-	/* Entry, the entry and the exit of the inner one, exit */
-	for_each_record(next_pagefault, &r, fault_instance, -1) {
-		bool inner = n % 4 == 1 || n % 4 == 2, exit = n % 4 >= 2;
-		char *at = inner ? frame : memory + n / 4 * page_size;
-
-		n++;
-		if (!strcmp(r.event, exit ? "exit" : "entry") &&
-		    !strcmp(r.mode, inner ? "kernel" : "user") &&
-		    r.address == (unsigned long)at && r.error_code == (inner ? 0 : 7) &&
-		    (!exit || (!strcmp(r.outcome, inner ? "FIXUP" : "MINOR") &&
-			       r.flags == (inner ? 0 : ANON | COW) && r.duration)))
-			continue;
-		if (!wrong++)
-			ksft_print_msg("%d: %s, %s at 0x%llx, %s, flags 0x%x\n", n, r.event,
-				       r.mode, r.address, r.outcome, r.flags);
-	}
-	ksft_print_msg("%d records of %d, %d wrong\n", n, 4 * PAGES, wrong);
-	munmap(frame, page_size);
-	result(n == 4 * PAGES && !wrong && all_cpus_trace(), "a fault within a fault");
-}
-
 int main(void)
 {
 	start_pagefaults("input");
 	size = PAGES * page_size;
 	memory = new_pages(size);
-	ksft_set_plan(2 + ARRAY_SIZE(switchings));
-	test_format();
+	ksft_set_plan(ARRAY_SIZE(switchings));
 	for (size_t i = 0; i < ARRAY_SIZE(switchings); i++)
 		test_switched_within(&switchings[i]);
-	test_nested();
 	ksft_finished();
 }
