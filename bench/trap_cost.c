@@ -73,7 +73,7 @@ static void zero_pages(void)
 {
 	no_pages();
 	for (int i = 0; i < BATCH; i++)
-		*(volatile char *)(memory + i * PAGE);
+		asm volatile("" : : "r" (memory[i * PAGE]));
 }
 
 static void written_pages(void)

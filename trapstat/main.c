@@ -171,7 +171,7 @@ static void check_rights(void)
 	FILE *f = fopen("/proc/self/status", "r");
 	struct stat st;
 
-	/* Root of a user namespace has all capabilities there. The first one is PROC_USER_INIT_INO */
+	/* Its root has all capabilities there. The first one is PROC_USER_INIT_INO */
 	if (!stat("/proc/self/ns/user", &st) && st.st_ino != 0xeffffffd)
 		die("a user namespace, as of a rootless container, may not load BPF programs: "
 		    "run it outside");
@@ -442,7 +442,8 @@ static void set_view(struct options *o, enum view view)
 	o->config.faults = (view != VIEW_TRAPS && view != VIEW_CRASHES) || o->command;
 	o->config.record = view == VIEW_RECORD;
 	o->config.crashes = view == VIEW_CRASHES;
-	if (o->config.record && (sink_of(o->file) == &folded_sink || sink_of(o->file) == &page_sink))
+	if (o->config.record &&
+	    (sink_of(o->file) == &folded_sink || sink_of(o->file) == &page_sink))
 		o->config.stacks = 1;
 }
 

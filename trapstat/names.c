@@ -136,8 +136,9 @@ bool fields_read(unsigned int at[FIELDS], const char *format, bool has_regs)
 		if (size == fields[i].size)
 			continue;
 		if (!is_said)
-			fprintf(stderr, "trapstat: the pagefault events are newer: %s has %d bytes, "
-				"not %d\n", fields[i].name, size, fields[i].size);
+			fprintf(stderr,
+				"trapstat: the pagefault events are newer: %s has %d bytes, not %d\n",
+				fields[i].name, size, fields[i].size);
 		is_said = true;
 		return false;
 	}

@@ -39,7 +39,8 @@ static void init_cpus(const struct counts *c, int cpus, bool rates)
 			;
 		snprintf(heads[i], sizeof(heads[i]), rates ? "CPU%d/s" : "CPU%d", i);
 		snprintf(keys[i], sizeof(keys[i]), rates ? "cpu%d_per_s" : "cpu%d", i);
-		columns[COLUMN_CPU0 + i] = (struct column){ heads[i], keys[i], CELL_RATE, 10 + rank };
+		columns[COLUMN_CPU0 + i] =
+			(struct column){ heads[i], keys[i], CELL_RATE, 10 + rank };
 	}
 }
 

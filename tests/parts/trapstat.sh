@@ -48,7 +48,7 @@ runs() {
 exec $top/tests/trapstat/guest $trapstat $workload $words" >"$job/run"
 	chmod +x "$job/run"
 	shift
-	TIMEOUT=${TIMEOUT:-900} "$top/scripts/vm/boot" -d 512 "$@" "$job" && [ -s "$job/status" ] &&
+	TIMEOUT=${TIMEOUT:-1800} "$top/scripts/vm/boot" -d 512 "$@" "$job" && [ -s "$job/status" ] &&
 	console_clean "$job/console.log"
 }
 

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <bpf/btf.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/counts.c"
@@ -290,8 +291,9 @@ static void rename_sections(const char *path)
 
 static void test_debug_files(void)
 {
-	extern const char __executable_start;
-	struct place place = { .offset = (const char *)main - &__executable_start };
+	/* The program begins with its headers */
+	const char *begin = (const char *)(getauxval(AT_PHDR) & -4096UL);
+	struct place place = { .offset = (const char *)main - begin };
 	char folder[] = "/tmp/trapstat-unit.XXXXXX", file[64], command[128];
 	struct binary *binary;
 	struct stat st;
@@ -464,7 +466,8 @@ static void test_signals(void)
 	} cases[] = {
 		{ false, 0, "signals: ILL_ILLOPN 3, FPE_INTDIV 80, SEGV_MAPERR 7\n" },
 		{ true, 0, "signals/s: ILL_ILLOPN 1.5, FPE_INTDIV 40, SEGV_MAPERR 3.5\n" },
-		{ true, 42, "signals/s: ILL_ILLOPN 1.5, FPE_INTDIV 40,\n           SEGV_MAPERR 3.5\n" },
+		{ true, 42, "signals/s: ILL_ILLOPN 1.5, FPE_INTDIV 40,\n"
+			    "           SEGV_MAPERR 3.5\n" },
 	};
 	struct config config = { .vector = WANT_ANY, .outcome = WANT_ANY, .mode = WANT_ANY };
 	struct sources s = { .config = &config, .signals = true };
@@ -504,7 +507,8 @@ static void test_histograms(void)
 		fclose(out.file);
 		check(!most || lines_of(text) <= most, "%d lines, not %d", lines_of(text), most);
 		check(!strstr(text, "MINOR:") == (most && most < 5), "%d: %s", most, text);
-		check(!strstr(text, "MAJOR:") == (most && most != 4 && most < 8), "%d: %s", most, text);
+		check(!strstr(text, "MAJOR:") == (most && most != 4 && most < 8), "%d: %s", most,
+		      text);
 		check(!strstr(text, "without room: 1") == (!most || most < 4 || most > 7), "%d: %s",
 		      most, text);
 		check(most != 8 || strstr(text, "|\n")[-1] == '@', "a bar does not fill the width");

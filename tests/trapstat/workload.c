@@ -430,8 +430,9 @@ static void step_segv(long n)
 
 static int fill_stack(int n)
 {
-	volatile char frame[1000] = { n };
+	char frame[1000] = { n };
 
+	asm volatile("" : "+m" (frame));
 	return n < 0 ? 0 : fill_stack(n + 1) + frame[0];
 }
 
@@ -472,7 +473,7 @@ static void step_protected(long n)
 }
 
 /* Nobody handles the signal */
-__attribute__((noinline)) static void crash_each(long n, void (*__volatile__ crash)(void))
+static __attribute_noinline__ void crash_each(long n, void (*__volatile__ crash)(void))
 {
 	struct rlimit none = {};
 
@@ -493,28 +494,28 @@ static void step_crash(long n)
 }
 
 /* The function has a frame, and its last call is no jump */
-#define FRAME	asm volatile("" : : "r" (__builtin_frame_address(0)))
+#define FRAME()	({ asm volatile("" : : "r" (__builtin_frame_address(0))); })
 
 static void (*last)(void);
 
-__attribute__((noinline)) static void deepest(void)
+static __attribute_noinline__ void deepest(void)
 {
-	FRAME;
+	FRAME();
 	if (last)
 		last();
 	read_from((char *)8);
 }
 
-__attribute__((noinline)) static void deeper(void)
+static __attribute_noinline__ void deeper(void)
 {
 	deepest();
-	FRAME;
+	FRAME();
 }
 
-__attribute__((noinline)) static void deep(void)
+static __attribute_noinline__ void deep(void)
 {
 	deeper();
-	FRAME;
+	FRAME();
 }
 
 static void step_deep(long n)
