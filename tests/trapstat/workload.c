@@ -464,7 +464,7 @@ static void step_overflow(long n)
 
 static void write_there(void)
 {
-	asm volatile("movb $1, (%0)" : : "r" (write_there) : "memory");
+	__atomic_store_n((char *)write_there, 1, __ATOMIC_RELAXED);
 }
 
 static void step_protected(long n)
