@@ -84,7 +84,7 @@ of() {
 says() { grep -qF -- "$1" "$file" || { echo "not there: $1"; return 1; }; }
 lines() {	# LEAST MOST PATTERN: the sum of their first words
 	local n
-	n=$(awk -v of="$3" '$0 ~ of { n += $1 } END { print n + 0 }' "$file")
+	n=$(awk -v of="$3" '$1 ~ /^[0-9]+$/ && $0 ~ of { n += $1 } END { print n + 0 }' "$file")
 	echo "$3: $n, $1 to $2"
 	[ "$n" -ge "$1" ] && [ "$n" -le "$2" ]
 }
@@ -129,7 +129,7 @@ records() {	# KIB
 	of csv-perf >/dev/null && strides "$size" "$tagged" 8 300
 }
 # The instruction in a function that faults
-code_of() { awk -F, -v of="\"$1\"" '$NF == of { print $9; exit }' "$file" | grep .; }
+code_of() { awk -F, -v of="\"$1\"" '$16 == of { print $9; exit }' "$file" | grep .; }
 # strides SIZE INSTRUCTION COLUMN COUNT: so many addresses or offsets, each a page further. The
 # function is not known by perf on kernels that disable interrupts for it.
 strides() {

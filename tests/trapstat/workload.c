@@ -430,10 +430,12 @@ static void step_segv(long n)
 
 static int fill_stack(int n)
 {
-	char frame[1000] = { n };
+	int below = n < 0 ? 0 : fill_stack(n + 1);
+	char frame[1000] = { below };
 
+	/* Else, the compiler makes it a loop */
 	asm volatile("" : "+m" (frame));
-	return n < 0 ? 0 : fill_stack(n + 1) + frame[0];
+	return frame[0];
 }
 
 static void *thread_overflow(void *unused)
