@@ -166,7 +166,7 @@ static void print_command(const struct output *out, const struct counts *c,
 	left = out->width - fprintf(out->file, "\ntrapstat: %s, exit status %d:",
 				    text_ns(c->seconds * 1e9).text, status) + 1;
 	for (char **word = o->command; *word; word++) {
-		size_t size = strlen(*word);
+		int size = strlen(*word);
 		bool is_cut = out->width && size + (word[1] ? 5 : 1) > left;
 
 		if (is_cut)
@@ -202,7 +202,8 @@ static void print_usage(const struct output *out, const struct counts *c, const 
 			text_number(known, minor).text, text_number(known, major).text,
 			usage->ru_minflt, usage->ru_majflt);
 	if (known && minor + major > used && !out->is_json)
-		fprintf(out->file, "%llu more: of children that no parent has waited for\n",
+		fprintf(out->file,
+			"getrusage lacks %llu: of children that no parent has waited for\n",
 			minor + major - used);
 	if (s->ends == ENDS_BY_PERF && !s->btf && !out->is_json)
 		fputs("faults of get_user_pages() are not counted, but getrusage includes them\n",
@@ -355,7 +356,7 @@ static bool can_sort(const struct sources *s, const struct options *o)
 int view_command(struct sources *s, struct options *o)
 {
 	struct sigaction action = { .sa_handler = note_end, .sa_flags = SA_NOCLDSTOP };
-	FILE *out = o->file ? fopen(o->file, "we") : stderr;
+	FILE *out = stderr;
 	struct rusage usage = {};
 	int status = 1, failed = 0;
 	sigset_t child_ends;
@@ -365,6 +366,8 @@ int view_command(struct sources *s, struct options *o)
 
 	if (!can_sort(s, o))
 		return 2;
+	if (o->file)
+		out = fopen(o->file, "we");
 	if (!out) {
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;

@@ -70,7 +70,9 @@ static unsigned long long *skips_of(struct skips *skips, const char *program, bo
 		return &skips->times;
 	if (!strcmp(program, "wakeup_new"))
 		return &skips->tasks;
-	return strcmp(program, "process_free") ? &skips->calls : NULL;
+	/* What these keep or forget is printed or forgotten later */
+	return strcmp(program, "process_free") && strcmp(program, "signal_deliver") ?
+	       &skips->calls : NULL;
 }
 
 /* A program that is preempted does not run for the next task */
@@ -235,7 +237,7 @@ int counts_read(struct counts *c, struct sources *s)
 
 	s->bpf->bss->generation = !used;
 	if (bpf_map_update_elem(outer, &zero, &map[!used], BPF_ANY)) {
-		fprintf(stderr, "trapstat: map of faults: %s\n", strerror(errno));
+		fprintf(stderr, "trapstat: cannot switch the map of faults: %s\n", strerror(errno));
 		return -1;
 	}
 	s->map = !used;
@@ -268,7 +270,8 @@ int counts_end(struct counts *c, struct sources *s)
 	struct skips now;
 
 	if (read_skips(&now, s)) {
-		fprintf(stderr, "trapstat: skipped programs: %s\n", strerror(errno));
+		fprintf(stderr, "trapstat: cannot read how many programs were skipped: %s\n",
+			strerror(errno));
 		return -1;
 	}
 	c->lost[LOST_CALLS] += now.calls - c->skips_before.calls;

@@ -18,8 +18,12 @@ static __noinline int copy_places(struct event *event, const struct fault *f)
 
 	if (t)
 		event->place = t->place;
-	if (f->mode != MODE_USER)
+	else
+		__builtin_memset(&event->place, 0, sizeof(event->place));
+	if (f->mode != MODE_USER) {
+		__builtin_memset(&event->code, 0, sizeof(event->code));
 		return 0;
+	}
 	if (t && config.record && !traps_by_mm)
 		event->code = t->code;
 	else
@@ -127,10 +131,13 @@ static __noinline int fill_event(struct event *event, const struct fault *f)
 	event->order = f->order;
 	event->stack[0] = f->stack[0];
 	event->stack[1] = f->stack[1];
-	event->waits = f->waits;
+	/* What the ring buffer has here is of older events */
 	w = config.why && f->waits ? waits_here() : NULL;
+	event->waits = !!w;
 	if (w)
 		__builtin_memcpy(event->wait, w->ns, sizeof(event->wait));
+	else
+		__builtin_memset(event->wait, 0, sizeof(event->wait));
 	event->own_pid = config.crashes && config.has_btf ? own_pid() : 0;
 	event->cgroup = config.crashes ? bpf_get_current_cgroup_id() : 0;
 	event->program.ino = 0;

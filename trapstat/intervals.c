@@ -188,7 +188,7 @@ struct view {
 	struct options *o;
 	int (*print)(const struct output *out, struct counts *c, const struct sources *s,
 		     struct options *o);
-	bool is_live, is_helped;
+	bool is_live, is_helped, is_repeated;
 };
 
 /* Whether the view goes on */
@@ -198,7 +198,7 @@ static bool obey(struct view *v)
 
 	if (key == 'q') {
 		ended = 1;
-	} else if (key == 's') {
+	} else if (key == 's' && !v->o->is_histogram && !v->is_helped) {
 		v->o->sort_next = true;
 	} else if (key == 'h') {
 		v->is_helped = !v->is_helped;
@@ -213,6 +213,7 @@ static int show_counts(struct view *v, struct counts *c, const char *stamp)
 {
 	struct output out = {
 		.is_json = v->o->is_json, .time = now_real(), .seconds = c->seconds,
+		.is_repeated = v->is_repeated,
 	};
 	char *text = NULL, last[128];
 	size_t size;
@@ -227,6 +228,7 @@ static int show_counts(struct view *v, struct counts *c, const char *stamp)
 	if (v->is_helped)
 		fputs(help, out.file);
 	status = v->is_helped ? 0 : v->print(&out, c, v->s, v->o);
+	v->is_repeated = true;
 	fclose(out.file);
 	if (!status && v->is_live) {
 		snprintf(last, sizeof(last),

@@ -173,8 +173,8 @@ static void check_rights(void)
 
 	/* Its root has all capabilities there. The first one is PROC_USER_INIT_INO */
 	if (!stat("/proc/self/ns/user", &st) && st.st_ino != 0xeffffffd)
-		die("a user namespace, as of a rootless container, may not load BPF programs: "
-		    "run it outside");
+		die("BPF programs cannot be loaded in a user namespace, such as a rootless "
+		    "container: run trapstat outside it");
 	while (f && fgets(line, sizeof(line), f))
 		sscanf(line, "CapEff: %llx", &have);
 	if (!f || have >> CAP_SYS_ADMIN & 1)
@@ -407,7 +407,8 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("a command is for 'trapstat -- COMMAND' and for record");
 	if (o->per_cpu && (view != VIEW_TRAPS || o->command))
 		die_usage("-C is for 'trapstat [INTERVAL [COUNT]]'");
-	if (o->has_stamps && (!is_live || (o->command && view != VIEW_CRASHES)))
+	if (o->has_stamps &&
+	    (!is_live || c->capabilities || (o->command && view != VIEW_CRASHES)))
 		die_usage("-T is for 'trapstat [INTERVAL [COUNT]]', faults and crashes");
 	if (o->is_histogram && (view != VIEW_FAULTS && !o->command))
 		die_usage("-H is for 'trapstat faults' and a command");
@@ -418,7 +419,7 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("-w is for 'trapstat faults', record and a command");
 	if (view == VIEW_CRASHES && (c->outcome != WANT_ANY || c->mode != WANT_ANY))
 		die_usage("--outcome, -u and -k are not for crashes");
-	if (o->sort && (!is_live || view == VIEW_CRASHES || c->slower ||
+	if (o->sort && (!is_live || view == VIEW_CRASHES || c->slower || c->capabilities ||
 			(o->is_histogram && !o->command)))
 		die_usage("--sort is not for --slower, -H, crashes, record, report and export");
 	if (o->is_json && (!is_live || c->capabilities))

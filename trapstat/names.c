@@ -137,7 +137,7 @@ bool fields_read(unsigned int at[FIELDS], const char *format, bool has_regs)
 			continue;
 		if (!is_said)
 			fprintf(stderr,
-				"trapstat: the pagefault events are newer: %s has %d bytes, not %d\n",
+				"trapstat: newer events: %s has %d bytes, not %d; using another source\n",
 				fields[i].name, size, fields[i].size);
 		is_said = true;
 		return false;

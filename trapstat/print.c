@@ -467,7 +467,7 @@ void print_histograms(const struct output *out, const struct counts *c, const st
 {
 	struct output one = *out;
 	int left = most - 1, hidden = 0;
-	char *text = NULL;
+	char *text = NULL, *first = NULL;
 	size_t size;
 
 	for (unsigned int outcome = 0; outcome < OUTCOME_BEGUN; outcome++) {
@@ -486,13 +486,21 @@ void print_histograms(const struct output *out, const struct counts *c, const st
 		if (!most || lines_of(text) <= left) {
 			fputs(text, out->file);
 			left -= lines_of(text);
-		} else {
-			hidden++;
+		} else if (!hidden++) {
+			first = text;
+			continue;
 		}
 		free(text);
 	}
+	/* The upper part of one is better than nothing */
+	if (first && left == most - 1) {
+		fputs(first, out->file);
+		hidden--;
+	}
+	free(first);
 	if (hidden)
-		fprintf(out->file, "outcomes without room: %d; --outcome NAME shows one\n", hidden);
+		fprintf(out->file, "more outcomes than fit: %d; --outcome NAME shows one\n",
+			hidden);
 }
 
 /**
@@ -535,7 +543,6 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 	/* How many events a task has that is not followed, nobody knows */
 	bool has_most = c->knows_skips && !c->lost[LOST_TASKS];
 	int width = out->width ? out->width : 80, at;
-	static bool is_said;
 	char text[80];
 	json_t *json;
 
@@ -562,9 +569,8 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 		at += 1 + fprintf(out->file, " %s", text);
 	}
 	fputc('\n', out->file);
-	if (!c->knows_skips && !is_said)
+	if (!c->knows_skips && !out->is_repeated)
 		fputs("Linux before 6.7 does not count skipped kprobes\n", out->file);
-	is_said |= !c->knows_skips;
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])
 			fprintf(out->file, "not found by BPF: %s %llu\n", failures[i],

@@ -249,7 +249,7 @@ int view_record(struct sources *s, struct options *o)
 	struct ring_buffer *ring = ring_buffer__new(bpf_map__fd(s->bpf->maps.events), on_event, &r,
 						    NULL);
 	struct record_end end;
-	int status = 0, failed;
+	int status = 0, failed, not_read;
 	struct rusage usage = {};
 
 	r.out = strcmp(o->file, "-") ? fopen(o->file, "w+e") : stdout;
@@ -270,7 +270,7 @@ int view_record(struct sources *s, struct options *o)
 		if (o->command && command_has_ended(&status, &usage))
 			break;
 	}
-	counts_end(&c, s);
+	not_read = counts_end(&c, s);
 	sources_detach(s);
 	r.detached = true;
 	ring_buffer__consume(ring);
@@ -282,7 +282,7 @@ int view_record(struct sources *s, struct options *o)
 		failed = 1;
 	}
 	r.sink->end(r.out, &end);
-	failed |= close_file(r.out, o->file);
+	failed |= close_file(r.out, o->file) || not_read;
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);

@@ -91,6 +91,7 @@ static struct place place_of(const struct event *event, unsigned long long ip,
 			     const struct place *found, const struct sources *s)
 {
 	struct place place = event->code;
+	struct file_path path;
 
 	if (ip == event->ip || found->name[0])
 		return ip == event->ip ? place : *found;
@@ -99,7 +100,10 @@ static struct place place_of(const struct event *event, unsigned long long ip,
 		return place;
 	place.file = event->program;
 	place.offset = ip - event->program_code;
-	copy(place.name, NAME_SIZE, event->comm);
+	if (bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &place.file, &path))
+		copy(place.name, NAME_SIZE, event->comm);
+	else
+		copy(place.name, NAME_SIZE, path.part[0]);
 	return place.file.ino && find_code(&place, event->pid, s) ? place : *found;
 }
 

@@ -54,11 +54,14 @@ static void show_undelivered(struct stream *stream)
 /* -v has what BPF could not look up; there is no table to spoil in JSON */
 static void show_lost(const struct stream *stream, const struct counts *c, bool is_verbose)
 {
+	static bool is_repeated;
 	struct output out = stream->out;
 
 	out.file = out.is_json || !stream->s->config->crashes ? stdout : stderr;
 	out.time = now_real();
 	out.seconds = c->seconds;
+	out.is_repeated = is_repeated;
+	is_repeated = true;
 	print_lost(&out, c, is_verbose);
 }
 
@@ -88,13 +91,13 @@ int view_stream(struct sources *s, struct options *o)
 	}
 	screen_size(&stream.out, STDOUT_FILENO);
 	stream.out.time = now_real();
+	if (!o->command && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+		fputs("trapstat: a line for each, as it happens; Ctrl-C ends it\n", stderr);
 	print_begin(&stream.out, s);
 	if (o->config.crashes)
 		print_crash_head(&stream.out, s);
 	else
 		print_slow_head(&stream.out, s);
-	if (!o->command && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
-		fputs("trapstat: a line for each, as it happens; Ctrl-C ends it\n", stderr);
 	fflush(stdout);
 	if (o->command && command_start(s, o))
 		return 1;
@@ -116,7 +119,8 @@ int view_stream(struct sources *s, struct options *o)
 		if (o->command && command_has_ended(&status, &usage))
 			break;
 	}
-	counts_end(&c, s);
+	if (counts_end(&c, s))
+		status = 1;
 	sources_detach(s);
 	stream.detached = true;
 	ring_buffer__consume(ring);

@@ -12,6 +12,7 @@ struct output {
 	FILE *file;
 	bool is_json;
 	bool has_stamps;		/* -T: a narrow stream has the time, too */
+	bool is_repeated;		/* what is so for the whole run was said before */
 	int width, height;		/* of the terminal; 0: no limit */
 	double time, seconds;		/* of JSON: the end of the interval, and its length */
 };
