@@ -37,7 +37,7 @@ off             fixup           4
 off             segv            4
 off             segv_access     4
 off             sigbus          4
-trap            int3            1167
+trap            int3            1174
 trap            zero_page       2
 pagefault_exit  zero_page       740
 pagefault       zero_page       1310
