@@ -326,7 +326,7 @@ cases_right() {
 		says 'FPE_INTDIV 30, FPE_FLTDIV 36'
 	fi &&
 	faults 50 55 'MINOR noregs (anon|-)' &&
-	faults 30 30 '(FIXUP|ELSEWHERE) kernel -' &&
+	faults 30 60 '(FIXUP|ELSEWHERE) kernel -' &&
 	faults 55 55 '(SIGNAL|ELSEWHERE) user (anon|-)' || return 1
 	! has_btf || faults 340 1100 'MINOR user anon' || return 1
 	exits namespace 0 && cat "$file" && says 'ILL_ILLOPN 12' && traps '#PF' "$(kinds '.*' user)"
