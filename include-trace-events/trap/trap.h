@@ -12,8 +12,8 @@
 
 /*
  * The mnemonics of the SDM, volume 3, "Protected-Mode Exceptions and
- * Interrupts". It has no mnemonic for vectors 9, 15 and 32, which have the names
- * of <asm/trapnr.h>.
+ * Interrupts". Vectors without a mnemonic have the names of
+ * <asm/trapnr.h>.
  */
 #define show_trap_vector(vector)			\
 	__print_symbolic(vector,			\
