@@ -4,10 +4,10 @@
 
 /* For the page fault handler of an architecture, which fires the events */
 #include <linux/kprobes.h>
+#include <linux/lockdep.h>
 #include <linux/pagefault_trace.h>
 #include <linux/ptrace.h>
 #include <linux/timekeeping.h>
-
 #include <trace/events/pagefault.h>
 
 #ifdef CONFIG_PAGEFAULT_EVENTS
@@ -69,7 +69,7 @@ pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 	WRITE_ONCE(pf->start, ktime_get_mono_fast_ns());
 }
 
-/* Whether the events have been on since the fault began. If so, set the duration */
+/* Whether @pf is traced and the events stayed on since @start. If so, set the duration */
 static __always_inline bool pagefault_complete(struct pagefault *pf)
 {
 	u64 now = ktime_get_mono_fast_ns();
@@ -86,7 +86,7 @@ static __always_inline bool pagefault_complete(struct pagefault *pf)
  * pagefault_end - Fire pagefault_exit, and end the record
  * @pf:		what current->pagefault points to
  *
- * Context: As for pagefault_begin(), after the fault was handled.
+ * Context: Once after each pagefault_begin(), events on or off. Interrupts disabled.
  */
 static __always_inline void pagefault_end(struct pagefault *pf)
 {

@@ -69,7 +69,7 @@ struct pagefault {
 	u32			user_mode;	/* 1 for user mode, 0 for kernel mode */
 
 	u64			start;		/* CLOCK_MONOTONIC in ns; 0: see above */
-	struct pt_regs		*regs;		/* as handle_mm_fault() gets them */
+	struct pt_regs		*regs;		/* of the trap, as handle_mm_fault() gets them */
 	struct pagefault	*outer;		/* the fault that this one interrupted */
 };
 
@@ -90,7 +90,7 @@ DECLARE_STATIC_KEY_FALSE(pagefault_key);
 #endif
 
 /**
- * pagefault_mark - Note how the current page fault ends
+ * pagefault_mark - Record how the current page fault ends
  * @outcome:	FIXUP or SIGNAL. The others need no mark
  * @signo:	number of the signal, 0 without one
  * @si_code:	its si_code
@@ -105,7 +105,7 @@ static __always_inline void pagefault_mark(enum pagefault_outcome outcome,
 }
 
 /**
- * pagefault_note - Note what handle_mm_fault() does for the current page fault
+ * pagefault_note - Record what handle_mm_fault() does for the current page fault
  * @flag:	PAGEFAULT_COW or PAGEFAULT_SWAPIN
  *
  * Context: Any. Does nothing if the task is not in a traced fault.
