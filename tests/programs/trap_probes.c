@@ -10,8 +10,7 @@
  * Each test verifies by other means that the probes did trap. The outer traps are
  * INT3s of user mode, raised with a frame pointer to memory that has no page
  * yet: a probe that walks the stack faults there. Such a fault fires the page fault
- * events, whose probes must not raise one more: without these events, such tests
- * are skipped.
+ * events, if the kernel has them. Their probes must not raise one more.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,22 +41,6 @@ static bool pagefaults;
 static char mine[64];		/* the filter for this process */
 static pid_t tester;
 static char *pages;
-
-/* The events can be there without an architecture that fires them */
-static bool pagefaults_fire(void)
-{
-	struct pagefault r;
-	bool fired = false;
-
-	if (put(instance, "events/pagefault/enable", "1"))
-		return false;
-	*new_pages(1) = 1;
-	must(put(instance, "events/pagefault/enable", "0"), "disable");
-	for_each_record(next_pagefault, &r, instance, -1)
-		fired = true;
-	must(put(instance, "trace", " "), "trace");
-	return fired;
-}
 
 /* Enable both families for this process, or trap alone if there is no pagefault */
 static void all_on(const char *instance)
@@ -106,13 +89,6 @@ static struct outcome count(const char *instance, unsigned int vector)
 	return o;
 }
 
-/* exceptions:page_fault_kernel records the faults of the probes, and where */
-static bool watch_faults(bool on)
-{
-	return !put(instance, "events/exceptions/page_fault_kernel/filter", "%s", mine) &&
-	       !put(instance, "events/exceptions/page_fault_kernel/enable", "%d", on);
-}
-
 static void raise_many(int rounds)
 {
 	for (int i = 0; i < rounds; i++)
@@ -128,7 +104,6 @@ static struct outcome measure(int rounds)
 	all_on(instance);
 	raise_many(rounds);
 	all_off(instance);
-	watch_faults(false);
 	after = suppressed();
 	o = count(instance, BP);
 	o.suppressed = after - before;
@@ -195,14 +170,11 @@ static unsigned long kprobe_hits(const char *name)
  * What makes the probes trap. A test is run by measured(), or by a function of its own
  */
 #define USER_STACKS	0x1
-#define STACKS		0x2	/* of the kernel */
-#define WATCH_FAULTS	0x4	/* count the faults of the probes */
-#define SECOND		0x8	/* with two instances, the tracepoint calls the iterator */
-#define KPROBES		0x10
+#define SECOND		0x2	/* with two instances, the tracepoint calls the iterator */
+#define KPROBES		0x4
 
 struct test {
 	const char *name;		/* the part before the colon asks for it */
-	bool by_faults;			/* the probes raise page faults only */
 	bool (*run)(void);
 	unsigned int probes;
 	int hits, suppressed;		/* at least so many for each trap */
@@ -214,13 +186,8 @@ static bool set_up(const struct test *t)
 	bool able = true;
 	int kprobes = 0;
 
-	for (int i = 0; i < (t->probes & SECOND ? 2 : 1); i++) {
-		const char *in = i ? second : instance;
-
-		able &= !(t->probes & USER_STACKS) || option(in, "userstacktrace", true);
-		able &= !(t->probes & STACKS) || option(in, "stacktrace", true);
-	}
-	able &= !(t->probes & WATCH_FAULTS) || watch_faults(true);
+	if (t->probes & USER_STACKS)
+		able = option(instance, "userstacktrace", true);
 	if (t->probes & KPROBES) {
 		for (size_t i = 0; i < ARRAY_SIZE(t->symbols) && t->symbols[i]; i++)
 			kprobes += !!add_kprobe("kprobe", t->symbols[i]);
@@ -236,18 +203,8 @@ static void tear_down(const struct test *t)
 {
 	if (t->probes & SECOND)
 		all_off(second);
-	for (int i = 0; i < 2; i++) {
-		option(i ? second : instance, "userstacktrace", false);
-		option(i ? second : instance, "stacktrace", false);
-	}
+	option(instance, "userstacktrace", false);
 	remove_kprobes();
-}
-
-static unsigned long hits_of(const struct test *t)
-{
-	if (t->probes & WATCH_FAULTS)
-		return count_lines(instance, ": page_fault_kernel: ");
-	return t->probes & KPROBES ? kprobe_hits("kprobe") : 0;
 }
 
 static bool measured(const struct test *t)
@@ -262,7 +219,7 @@ static bool measured(const struct test *t)
 		return false;
 	}
 	o = measure(ROUNDS);
-	hits = hits_of(t);
+	hits = kprobe_hits("kprobe");
 	tear_down(t);
 	ksft_print_msg("%lu hits\n", hits);
 	fine = good(&o, ROUNDS) && hits >= (unsigned long)t->hits * ROUNDS &&
@@ -271,8 +228,7 @@ static bool measured(const struct test *t)
 		of_second = count(second, BP);
 		fine &= good(&of_second, ROUNDS);
 	}
-	/* Each of these faults is traced once */
-	return fine && (!t->by_faults || hits == o.faults);
+	return fine;
 }
 
 static bool is_at(const struct event *e, const char *symbol, int offset)
@@ -508,18 +464,15 @@ static bool test_mc_kprobe(void)
 }
 
 static const struct test tests[] = {
-	{ "userstacktrace: 100 traps", true, NULL, USER_STACKS | WATCH_FAULTS, 2, 0 },
-	{ "instances: two, with stack traces", true, NULL,
-	  SECOND | USER_STACKS | STACKS | WATCH_FAULTS, 4, 0 },
-	{ "kprobe-in-tracer: on four functions", false, NULL, KPROBES | USER_STACKS, 2, 4,
+	{ "kprobe-in-tracer: on four functions", NULL, KPROBES | USER_STACKS, 2, 4,
 	  { "ring_buffer_lock_reserve", "ring_buffer_unlock_commit",
 	    "trace_event_buffer_reserve", "stack_trace_save_user" } },
-	{ "kprobe-in-iterator: two instances", false, NULL, KPROBES | SECOND, 1, 2,
+	{ "kprobe-in-iterator: two instances", NULL, KPROBES | SECOND, 1, 2,
 	  { "__traceiter_trap_entry" } },
-	{ "kprobe-in-kprobe: with stack traces", false, test_kprobe_in_kprobe },
-	{ "probe: that raises traps", false, test_probe },
-	{ "nmi: in a probe, with a #GP", false, test_nmi_in_probe },
-	{ "mc-kprobe: in its handler, with user callchains", false, test_mc_kprobe },
+	{ "kprobe-in-kprobe: with stack traces", test_kprobe_in_kprobe },
+	{ "probe: that raises traps", test_probe },
+	{ "nmi: in a probe, with a #GP", test_nmi_in_probe },
+	{ "mc-kprobe: in its handler, with user callchains", test_mc_kprobe },
 };
 
 static char *optimization;
@@ -568,7 +521,7 @@ int main(int argc, char **argv)
 	instance = make_instance("guard");
 	second = make_instance("second");
 	pages = new_pages(1 << 16);
-	pagefaults = pagefaults_fire();
+	pagefaults = !access(TRACING "/events/pagefault", F_OK);
 	pin(0);
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
@@ -582,8 +535,8 @@ int main(int argc, char **argv)
 
 		if (!asked(t, argc - 1, argv + 1))
 			continue;
-		why = t->by_faults && !pagefaults ? "this kernel has no page fault events" : NULL;
-		passed = !why && (t->run ? t->run() : measured(t));
+		why = NULL;
+		passed = t->run ? t->run() : measured(t);
 		if (why)
 			skip(t->name, why);
 		else
