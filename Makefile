@@ -18,10 +18,10 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 
 help:		## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 24
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 28
 	@echo
 	@echo "The parts of make check-all, each of which can be run alone:"
-	@sed -sn '3s/^# \([a-z0-9]*\): \(.*\)/  make check-\1	\2/p' tests/parts/*.sh | expand -t 24
+	@sed -sn '3s/^# \([a-z0-9-]*\): \(.*\)/  make check-\1	\2/p' tests/parts/*.sh | expand -t 28
 	@echo
 	@echo "  CMD='PROGRAM ARGS'    run: what to run in the guest (default: a demo)"
 	@echo "  CONFIG=FILE           deb: a configuration (default: that of the running kernel)"
