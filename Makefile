@@ -9,7 +9,7 @@ override LOCALMODCONFIG := $(value LOCALMODCONFIG)
 override ONLY := $(value ONLY)
 # Not that of a developer's environment
 export TRAP_ARCH := $(if $(filter command line,$(origin ARCH)),$(ARCH))
-export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT TRACE_LINES ROUNDS TRAPS
+export CMD CONFIG KERNEL_TREE LOCALMODCONFIG ONLY BASE CACHE NO_INSTALL ROOT TIMEOUT ROUNDS TRAPS
 export STRESS_SECONDS STRESS_SEED STRESS_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
@@ -39,7 +39,6 @@ help:		## this list
 	@echo "  STRESS_SECONDS=N      check-stress: duration (120), STRESS_SEED=N repeats a run, STRESS_KERNEL=NAME on that kernel alone"
 	@echo "  FIRST=N, LAST=N       check-bisect: from this patch to that one"
 	@echo "  LOADS=N               check-sample: how often the module is loaded (100)"
-	@echo "  TRACE_LINES=N         run: how many lines of the trace to print (default: none)"
 
 run:		## boot the patched kernel, run a program in it, show its traps and page faults
 	@scripts/vm/run-guest

@@ -13,8 +13,6 @@ cross_programs() (
 	make -s -C "$src" O="$cross.build" headers &&
 	make -s -C "$selftests" O="$cross.build" LDFLAGS=-static TARGETS=pagefault \
 		install INSTALL_PATH="$cross" || exit 1
-	"${CROSS_COMPILE}gcc" -O2 -Wall -static -o "$cross/pagefault/cost" "$top/tests/ports/cost.c" ||
-		exit 1
 	[ ! -f "$top/tests/ports/$1.c" ] ||
 		"${CROSS_COMPILE}gcc" -O2 -Wall -static -isystem "$cross.build/usr/include" \
 			-I"$selftests" -I"$selftests/pagefault" -o "$cross/pagefault/pagefault_$1" \
@@ -81,7 +79,6 @@ port() {
 		# shellcheck disable=SC2086 # a list of words
 		on_port $one
 	done
-	passes_kselftest "$arch-cost" "$arch" cost -n -c 1
 	group="$arch defects"
 	# shellcheck disable=SC2086 # a list of words
 	check "$group: they are caught" defects_are_caught "$arch" "$file" $option

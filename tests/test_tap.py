@@ -19,13 +19,6 @@ WRAPPED = ['# ' + line for line in TAP]
 
 
 class Programs(unittest.TestCase):
-    def test_results(self):
-        first, second, third = tap.results(TAP)
-        self.assertEqual((first.program, first.passed, first.notes),
-                         ('trap_events', False, ['# raised 3, traced 2']))
-        self.assertEqual((second.name, second.passed, second.notes), ('user BP, int3', True, []))
-        self.assertTrue(third.skipped)
-
     def test_runner_of_the_kselftest(self):
         failed = 'not ok 1 selftests: pagefault: trap_events # exit=%d'
         self.assertEqual(tap.unwrap(['1..1'] + WRAPPED + [failed % 1]), TAP)
@@ -37,14 +30,6 @@ class Programs(unittest.TestCase):
         for lines, programs in ((TAP, 2), (TAP[:-1], 1), (TAP + ['Bail out! it'], 1), ([], 0),
                                 (['1..0'], 1)):
             self.assertFalse(tap.complete(lines, programs)[0])
-
-    def test_judge(self):
-        self.assertEqual([(result.passed, name, reason) for result, name, reason in
-                          tap.judge('guest', TAP + ['ok 4 # SKIP it: no wish'])],
-                         [(False, 'guest, trap_events: user DE, div by zero', ''),
-                          (True, 'guest, trap_events: user BP, int3', ''),
-                          (True, 'guest, trap_events: kernel CP', 'this CPU does not raise it'),
-                          (False, 'guest, trap_events: skipped, it: no wish', '')])
 
 
 class Numbers(unittest.TestCase):

@@ -21,38 +21,20 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
-	(void)signal;
-	(void)info;
 	regs[REG_RIP] += regs[REG_R8];
 	handled++;
 }
 
-static void divide_by_zero(void)
-{
-	asm volatile("mov $2, %%r8; xor %%edx, %%edx; xor %%ecx, %%ecx; div %%ecx"
-		     ::: "rax", "rcx", "rdx", "r8");
-}
-
-static void breakpoint(void)
-{
-	asm volatile("mov $0, %%r8; int3" ::: "r8");
-}
-
-static void invalid_opcode(void)
-{
-	asm volatile("mov $2, %%r8; ud2" ::: "r8");
-}
-
-static void general_protection(void)
-{
-	asm volatile("mov $1, %%r8; hlt" ::: "r8");
-}
-
-static void no_mapping(void)
-{
-	asm volatile("mov $2, %%r8; mov $8, %%ecx; movb (%%rcx), %%al"
-		     ::: "rax", "rcx", "r8");
-}
+#define DEFINE_TRAP(name, code)						\
+	static void name(void)						\
+	{								\
+		asm volatile(code ::: "rax", "rcx", "rdx", "r8");	\
+	}
+DEFINE_TRAP(divide_by_zero, "mov $2, %%r8; xor %%edx, %%edx; xor %%ecx, %%ecx; div %%ecx")
+DEFINE_TRAP(breakpoint, "mov $0, %%r8; int3")
+DEFINE_TRAP(invalid_opcode, "mov $2, %%r8; ud2")
+DEFINE_TRAP(general_protection, "mov $1, %%r8; hlt")
+DEFINE_TRAP(no_mapping, "mov $2, %%r8; mov $8, %%ecx; movb (%%rcx), %%al")
 
 static char *page;
 static long page_size;

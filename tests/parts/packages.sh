@@ -61,14 +61,6 @@ rpm_right() {
 	said=$(rpmlint "$packaging/trapstat.spec") && echo "$said" &&
 	echo "$said" | grep ' 0 errors,'
 }
-# Since Fedora 42, _sbindir is /usr/bin
-rpm_of_fedora() {
-	local copy="$logs/fedora"
-	sources_copy "$copy" && mkdir "$copy/home" &&
-	echo '%_sbindir /usr/bin' >"$copy/home/.rpmmacros" &&
-	HOME=$copy/home "$copy/packaging/make" rpm &&
-	rpm -qpl "$copy/build/packages"/*.rpm | grep -x /usr/bin/trapstat
-}
 # What each has that the Makefile builds for
 same_machines() {
 	local machines
@@ -272,7 +264,6 @@ check 'make trapstat-deb, -rpm and -static' makes_all
 check_with lintian 'lintian has nothing to say' no_lint
 check 'the Debian package has what it should' deb_right
 check_with rpmlint 'the RPM has what it should, and rpmlint finds no error' rpm_right
-check 'the RPM can be built where there is no /usr/sbin' rpm_of_fedora
 check 'packages are for each machine that trapstat runs on' same_machines
 check 'one place for the version' one_version
 check_with 'zsh fish' 'completions for three shells have each option' completions

@@ -80,7 +80,7 @@ summary_right() {
 # the kernel may skip a program, and "lost" has what it missed
 sums_right() {
 	for file in all held children killed kprobe uring leaks counted known namespace beside \
-		python git stress-ng rg fzf node java gdb \
+		python git stress-ng rg fzf \
 		$(! has_btf || echo perf leaks-perf); do
 		file=$job/$file
 		! grep -q ': No such file' "$file" || continue
@@ -218,13 +218,6 @@ cases_right() {
 	! has_btf || faults 340 1100 'MINOR user anon' || return 1
 	exits namespace 0 && cat "$file" && says 'ILL_ILLOPN 12' && traps '#PF' "$(kinds '.*' user)"
 }
-node_right() { exits node 0 && cat "$file" && says 'SEGV_ACCERR 500'; }
-# The JVM raises one SIGSEGV at its start to see what its handler may read
-java_right() {
-	exits java 0 && cat "$file" && says 'FPE_INTDIV 1000, SEGV_MAPERR 1001' &&
-	traps '#DE' 1000
-}
-gdb_right() { exits gdb 0 && cat "$file" && says 'TRAP_TRACE 500'; }
 names_right() {
 	exits special 0 && says 'SIGSEGV 30' && exits vectors 0 && exits umip 0 || return 1
 	file=$job/special && traps '#GP' 30 && file=$job/vectors && traps '#GP' 30 || return 1
@@ -350,20 +343,6 @@ locked_down() {
 	chmod +x "$job/run"
 	"$top/scripts/vm/boot" -a lockdown=confidentiality "$job" && exits out 1 && says 'locked down'
 }
-# Room for 512 CPUs, of which two are there, and for fewer open files
-many_cpus() {
-	job=$logs/cpus
-	rm -rf "$job" && mkdir -p "$job" && put_stock linux-image-amd64 "$job" || return 1
-	cat >"$job/run" <<-END
-		#!/bin/sh
-		cat /sys/devices/system/cpu/possible >/job/possible
-		prlimit --nofile=300: $trapstat --source perf -- $workload anon 1000 >/job/perf 2>&1
-		echo \$? >/job/perf.status
-	END
-	chmod +x "$job/run"
-	"$top/scripts/vm/boot" -a possible_cpus=512 "$job" && grep -x 0-511 "$job/possible" &&
-	exits perf 0 && faults 1000 1050 'MINOR user anon'
-}
 # bpf_find_vma() fails if a thread holds the lock of the mappings, on a busy host more often.
 # These faults have no kind, and -v says how many they are
 unknown_is_said() {
@@ -487,9 +466,6 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check_with strace "$kernel: an idle system takes few calls of bpf()" calls_right
 	check "$kernel: steps, nested signals, SIGBUS, and trapstat in trapstat" known_right
 	check "$kernel: stack overflows, FPU, bad pointers, a PID namespace" cases_right
-	check_with node "$kernel: each wasm trap of node" node_right
-	check_with javac "$kernel: each division by zero and null reference of a JVM" java_right
-	check_with gdb "$kernel: each single step of gdb" gdb_right
 	check "$kernel: UMIP has a row of its own" names_right
 	check "$kernel: other senders of signals do not count" senders_right
 	check "$kernel: a command that ends soon, and one that is stopped" ends_right
@@ -509,4 +485,3 @@ for kernel in guest linux-image-amd64; do
 	check "$kernel: the counts on four CPUs" short_right -c 4
 done
 check 'a locked-down kernel: the message says so' locked_down
-check 'a kernel for 512 CPUs: as many files are open as there are CPUs' many_cpus
