@@ -161,9 +161,9 @@ class Numbered:
     def total(self):
         every, failed, skipped = (self.count[kind] for kind in ('all', 'failed', 'skipped'))
         lines = ['1..%d' % every, '#',
-                 '# part         commit        passed  failed skipped  seconds']
+                 '# part          commit        passed  failed skipped  seconds']
         for part, of in self.parts.items():
-            lines.append('# %-12s %-12s %7d %7d %7d %8s' % (
+            lines.append('# %-13s %-12s %7d %7d %7d %8s' % (
                 part, self.commit, of['passed'], of['failed'], of['skipped'],
                 of['seconds'] or ''))
         lines.append('#')

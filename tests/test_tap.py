@@ -45,7 +45,7 @@ class Numbers(unittest.TestCase):
         self.assertTrue(passed)
         self.assertEqual(lines[:4],
                          ['ok 1 - one', 'ok 2 - two # SKIP no way', '# a comment', '1..2'])
-        self.assertIn('# a            1234567-dirty       1       0       0        7', lines)
+        self.assertIn('# a             1234567-dirty       1       0       0        7', lines)
         self.assertIn('# skipped in b: no way', lines)
         self.assertEqual(lines[-1], '1 passed, 0 failed, 1 skipped')
 

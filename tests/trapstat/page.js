@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Appended to a page of "trapstat record" by tests/parts/trapstat.sh: uses it as a reader does,
-// and leaves what went wrong, or "all well", in the body
+// Uses a page of "trapstat record" as a reader does. What went wrong, or "all well", is in the body
 'use strict';
 {
 	const wrong = [], check = (is, what) => { if (!is) wrong.push(what); };
