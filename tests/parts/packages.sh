@@ -61,14 +61,6 @@ rpm_right() {
 	said=$(rpmlint "$packaging/trapstat.spec") && echo "$said" &&
 	echo "$said" | grep ' 0 errors,'
 }
-# What each has that the Makefile builds for
-same_machines() {
-	local machines
-	machines=$(sed -n 's/^ExclusiveArch: *//p' "$packaging/trapstat.spec")
-	[ "$(sed -n 's/^BPF_\([a-z0-9_]*\) .*/\1/p' "$top/trapstat/Makefile" | xargs)" = \
-		"$machines" ] &&
-	[ "$(sed -n 's/^Architecture: //p' "$packaging/debian/control")" = 'amd64 arm64 riscv64' ]
-}
 # Each option of the program is in all three, which their shells can read
 completions() {
 	local option n=0
@@ -264,7 +256,6 @@ check 'make trapstat-deb, -rpm and -static' makes_all
 check_with lintian 'lintian has nothing to say' no_lint
 check 'the Debian package has what it should' deb_right
 check_with rpmlint 'the RPM has what it should, and rpmlint finds no error' rpm_right
-check 'packages are for each machine that trapstat runs on' same_machines
 check 'one place for the version' one_version
 check_with 'zsh fish' 'completions for three shells have each option' completions
 check_with fish 'completions for three shells have each column of --sort' columns_complete

@@ -343,6 +343,20 @@ locked_down() {
 	chmod +x "$job/run"
 	"$top/scripts/vm/boot" -a lockdown=confidentiality "$job" && exits out 1 && says 'locked down'
 }
+# Room for 512 CPUs, of which two are there, and for fewer open files
+many_cpus() {
+	job=$logs/cpus
+	rm -rf "$job" && mkdir -p "$job" && put_stock linux-image-amd64 "$job" || return 1
+	cat >"$job/run" <<-END
+		#!/bin/sh
+		cat /sys/devices/system/cpu/possible >/job/possible
+		prlimit --nofile=300: $trapstat --source perf -- $workload anon 1000 >/job/perf 2>&1
+		echo \$? >/job/perf.status
+	END
+	chmod +x "$job/run"
+	"$top/scripts/vm/boot" -a possible_cpus=512 "$job" && grep -x 0-511 "$job/possible" &&
+	exits perf 0 && faults 1000 1050 'MINOR user anon'
+}
 # bpf_find_vma() fails if a thread holds the lock of the mappings, on a busy host more often.
 # These faults have no kind, and -v says how many they are
 unknown_is_said() {
@@ -485,3 +499,4 @@ for kernel in guest linux-image-amd64; do
 	check "$kernel: the counts on four CPUs" short_right -c 4
 done
 check 'a locked-down kernel: the message says so' locked_down
+check 'a kernel for 512 CPUs: as many files are open as there are CPUs' many_cpus
