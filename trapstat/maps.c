@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include "symbols.h"
 #include "util.h"
@@ -68,7 +70,28 @@ void note_maps(unsigned int pid)
 	read_maps(&all_maps[pid % 64], pid);
 }
 
-static bool find(struct maps *maps, unsigned long long address, struct place *place, bool *is_code)
+/* By what the mapping maps: the path of a deleted file may be that of another one by now */
+static unsigned short kind_of(unsigned int pid, unsigned long long start, unsigned long long end,
+			      const char *name)
+{
+	struct statfs fs;
+	char path[80];
+
+	if (!name[0] || !strcmp(name, "[heap]") || !strcmp(name, "[stack]") ||
+	    !strncmp(name, "[anon:", 6))
+		return FLAG_ANON;
+	if (name[0] != '/')
+		return strncmp(name, "[anon_shmem", 11) ? 0 : FLAG_SHMEM;
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, start, end);
+	if (statfs(path, &fs))
+		return FLAG_KIND_UNKNOWN;
+	return fs.f_type == TMPFS_MAGIC ? FLAG_SHMEM :
+	       fs.f_type == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
+}
+
+/* @kind: gets the kind of memory, if it is not NULL */
+static bool find(struct maps *maps, unsigned long long address, struct place *place, bool *is_code,
+		 unsigned short *kind)
 {
 	unsigned long long start, end, offset, ino;
 	unsigned int major, minor;
@@ -85,6 +108,8 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(line, "\n"), line);
 		memset(place, 0, sizeof(*place));
 		*is_code = strchr(rights, 'x');
+		if (kind)
+			*kind = kind_of(maps->pid, start, end, name);
 		place->offset = address - start;
 		if (!name[0]) {
 			copy(place->name, NAME_SIZE, "[anon]");
@@ -103,6 +128,27 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 	return false;
 }
 
+static bool look_up(unsigned int pid, const char *comm, unsigned long long address,
+		    struct place *place, unsigned short *kind)
+{
+	struct maps *maps = &all_maps[pid % 64];
+	bool is_code;
+
+	if (place->name[0])
+		return true;
+	if (!address || address >> 63)
+		return false;
+	if (maps->pid == pid && !strcmp(maps->comm, comm) &&
+	    find(maps, address, place, &is_code, kind))
+		return is_code;
+	if (maps->pid == pid && now_ns() - maps->when < FRESH)
+		return strcmp(maps->comm, comm);
+	/* Another process may have the number by now, or the process has called exec */
+	if (!read_maps(maps, pid) || strcmp(maps->comm, comm))
+		return true;
+	return find(maps, address, place, &is_code, kind) && is_code;
+}
+
 /**
  * locate - Find the mapping of an address, if it is not known
  * @pid:	the process
@@ -114,34 +160,24 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
  */
 bool locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place)
 {
-	struct maps *maps = &all_maps[pid % 64];
-	bool is_code;
-
-	if (place->name[0])
-		return true;
-	if (!address || address >> 63)
-		return false;
-	if (maps->pid == pid && !strcmp(maps->comm, comm) && find(maps, address, place, &is_code))
-		return is_code;
-	if (maps->pid == pid && now_ns() - maps->when < FRESH)
-		return strcmp(maps->comm, comm);
-	/* Another process may have the number by now, or the process has called exec */
-	if (!read_maps(maps, pid) || strcmp(maps->comm, comm))
-		return true;
-	return find(maps, address, place, &is_code) && is_code;
+	return look_up(pid, comm, address, place, NULL);
 }
 
 /**
- * locate_event - Find the mappings of an event that are not known
+ * locate_event - Find the mappings of an event that are not known, and the kind of memory
  * @event:	the event
  */
 void locate_event(struct event *event)
 {
+	unsigned short kind = FLAG_KIND_UNKNOWN;
+
 	if (event->mode == MODE_USER)
 		locate(event->pid, event->comm, event->ip, &event->code);
 	if ((event->row == ROW_PF && event->mode != MODE_NONE) ||
 	    (event->row == ROW_SIGNAL && event->vector == ROW_PF))
-		locate(event->pid, event->comm, event->address, &event->place);
+		look_up(event->pid, event->comm, event->address, &event->place, &kind);
+	if (event->flags & FLAG_KIND_UNKNOWN && !(kind & FLAG_KIND_UNKNOWN))
+		event->flags = (event->flags & ~FLAG_KIND_UNKNOWN) | kind;
 }
 
 /**

@@ -148,8 +148,6 @@ check 'make run: a guest that panics' panics
 check 'boot: a guest that oopses' oopses
 check 'make run: a guest that hangs' hangs
 check 'bad input: no such program' no_such_program
-check 'bad input: no such ROOT' fails 'give ROOT=tools, or' env ROOT=other \
-	"$top/scripts/vm/run-guest"
 check 'bad input: missing tools and NO_INSTALL=1' no_install
 mkdir -p "$logs/no-tree"
 check 'bad input: KERNEL_TREE is not a folder' bad_tree 'is not a folder' "$logs/none"
