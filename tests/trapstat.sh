@@ -16,7 +16,8 @@ built() {
 	[ -f "$share/bash-completion/completions/trapstat" ] &&
 	man --warnings -l "$share/man/man8/trapstat.8" &&
 	gcc -O2 -Wall -static -pthread -o "$workload" "$top/tests/trapstat/workload.c" &&
-	gcc -O2 -Wall -pthread -o "$workload-shared" "$top/tests/trapstat/workload.c"
+	gcc -O2 -Wall -pthread -o "$workload-shared" "$top/tests/trapstat/workload.c" &&
+	{ ! command -v javac || javac -d "$logs" "$top/tests/trapstat/Traps.java"; }
 }
 # With ONLY, the test that builds it may not run
 is_built() { [ -x "$trapstat" ] || built; }

@@ -220,38 +220,6 @@ print(json.dumps(yaml.safe_load(sys.stdin)))' <"$packaging/daemonset.yaml" >"$lo
 	! "$fleet" round_trip "$logs/given.json" "$logs/bad.json"
 }
 
-# The image, from a Debian in place of the one of a registry, which no test reaches. The seccomp
-# profile of Debian 12 is older than CAP_BPF
-image() {
-	local root="$logs/storage" log="$logs/image.out" pid status=0 port=9877
-	buildah() {
-		command buildah --root "$root" --runroot "$root.run" --storage-driver vfs "$@"
-	}
-	find_mirror
-	rm -rf "$root" && mmdebstrap --variant=minbase --keyring="$keyring" \
-		trixie "$logs/base.tar" "deb [signed-by=$keyring] $mirror trixie main" &&
-	printf 'FROM scratch\nADD base.tar /\n' >"$logs/Base" &&
-	buildah bud --isolation chroot -t debian:stable-slim -f "$logs/Base" "$logs" &&
-	buildah bud --isolation chroot --pull-never -t trapstat \
-		-f "$packaging/Containerfile" "$made" &&
-	container=$(buildah from --security-opt seccomp=unconfined --pull-never trapstat) ||
-		return 1
-	buildah config --cmd '' "$container"
-	buildah run --isolation chroot --cap-add CAP_BPF,CAP_PERFMON "$container" -- \
-		trapstat export --listen "127.0.0.1:$port" 1 15 >"$log" 2>&1 &
-	pid=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		sleep 1
-		"$fleet" get "http://127.0.0.1:$port/metrics" >"$logs/image.metrics" 2>&1 || :
-		! grep -q '^trapstat_traps_total{trap="#PF"' "$logs/image.metrics" || break
-	done
-	wait "$pid" || status=$?
-	cat "$log"
-	grep '^trapstat_traps_total{trap="#PF"' "$logs/image.metrics" || status=$?
-	rm -rf "$root" "$root.run" "$logs/base.tar"
-	return "$status"
-}
-
 check 'make trapstat-deb, -rpm and -static' makes_all
 check_with lintian 'lintian has nothing to say' no_lint
 check 'the Debian package has what it should' deb_right
@@ -279,4 +247,3 @@ check_with 'prometheus prometheus-node-exporter promtool' \
 	scraped prometheus "$built/trapstat" "$packaging/grafana.json"
 check 'fleet: clients of the listener' scraped clients "$built/trapstat"
 check_with 'yamllint kubectl' 'fleet: the DaemonSet is one' manifest
-check_with 'buildah mmdebstrap' 'fleet: the image builds, and answers' image

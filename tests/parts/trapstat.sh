@@ -80,7 +80,7 @@ summary_right() {
 # the kernel may skip a program, and "lost" has what it missed
 sums_right() {
 	for file in all held children killed kprobe uring leaks counted known namespace beside \
-		python git stress-ng rg fzf \
+		python git stress-ng rg fzf node java gdb \
 		$(! has_btf || echo perf leaks-perf); do
 		file=$job/$file
 		! grep -q ': No such file' "$file" || continue
@@ -218,6 +218,12 @@ cases_right() {
 	! has_btf || faults 340 1100 'MINOR user anon' || return 1
 	exits namespace 0 && cat "$file" && says 'ILL_ILLOPN 12' && traps '#PF' "$(kinds '.*' user)"
 }
+node_right() { exits node 0 && cat "$file" && says 'SEGV_ACCERR 500'; }
+# The JVM raises one SIGSEGV at its start to see what its handler may read
+java_right() {
+	exits java 0 && cat "$file" && says 'FPE_INTDIV 1000, SEGV_MAPERR 1001' && traps '#DE' 1000
+}
+gdb_right() { exits gdb 0 && cat "$file" && says 'TRAP_TRACE 500'; }
 names_right() {
 	exits special 0 && says 'SIGSEGV 30' && exits vectors 0 && exits umip 0 || return 1
 	file=$job/special && traps '#GP' 30 && file=$job/vectors && traps '#GP' 30 || return 1
@@ -480,6 +486,9 @@ for kernel in guest tools linux-image-amd64 linux-image-6.12-amd64; do
 	check_with strace "$kernel: an idle system takes few calls of bpf()" calls_right
 	check "$kernel: steps, nested signals, SIGBUS, and trapstat in trapstat" known_right
 	check "$kernel: stack overflows, FPU, bad pointers, a PID namespace" cases_right
+	check_with node "$kernel: each wasm trap of node" node_right
+	check_with javac "$kernel: each division by zero and null reference of a JVM" java_right
+	check_with gdb "$kernel: each single step of gdb" gdb_right
 	check "$kernel: UMIP has a row of its own" names_right
 	check "$kernel: other senders of signals do not count" senders_right
 	check "$kernel: a command that ends soon, and one that is stopped" ends_right

@@ -4,7 +4,6 @@
 and by the textfile collector of prometheus-node-exporter. Fails if the two differ, or if a query of
 the dashboard has no result.
 fleet.py clients TRAPSTAT: a port in use; silent clients, more than it takes; other requests.
-fleet.py get URL: print what is there.
 fleet.py round_trip FILE.json FILE.json: fails if a value of the first is not in the second."""
 import http.client
 import json
@@ -202,4 +201,4 @@ def check_round_trip(given, got):
 if __name__ == '__main__':
     what, *words = sys.argv[1:]
     {'prometheus': check_prometheus, 'clients': check_clients,
-     'round_trip': check_round_trip, 'get': lambda url: print(get(url))}[what](*words)
+     'round_trip': check_round_trip}[what](*words)
