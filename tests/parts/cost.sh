@@ -104,6 +104,7 @@ results() {
 		for way in kretprobe trapstat_event trapstat_fentry trapstat_kprobe trapstat_perf; do
 			echo "measure $way $faults"
 		done
+		echo "strace -f -e trace=bpf -o /job/idle $logs/trapstat/trapstat -- sleep 9"
 	} | prices btf "$logs/cost-btf" && mkdir -p "$build/bench/$base" &&
 	{
 		echo '# SPDX-License-Identifier: GPL-2.0'
@@ -113,6 +114,9 @@ results() {
 		qemu-system-x86_64 --version | sed -n '1s/^/QEMU: /p'
 		echo "rounds: $rounds, of $traps traps"
 		date -u '+date: %Y-%m-%d'
+		# After the last program is attached
+		awk '/BPF_LINK_CREATE|RAW_TRACEPOINT_OPEN/ { n = 0 } /bpf\(/ { n++ } END {
+			print "idle: " n / 9 " calls of bpf() a second by trapstat" }' "$logs/cost-btf/idle"
 		echo "text: $(text run-base) bytes without the series, $(text run) with it"
 		"$bench/figures.py" results "$logs/cost-base/lines" "$logs/cost/lines" \
 			"$logs/cost-btf/lines"
