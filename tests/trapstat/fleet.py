@@ -200,5 +200,4 @@ def check_round_trip(given, got):
 
 if __name__ == '__main__':
     what, *words = sys.argv[1:]
-    {'prometheus': check_prometheus, 'clients': check_clients,
-     'round_trip': check_round_trip}[what](*words)
+    globals()['check_' + what](*words)
