@@ -83,7 +83,8 @@ static unsigned short kind_of(unsigned int pid, unsigned long long start, unsign
 	if (name[0] != '/')
 		return strncmp(name, "[anon_shmem", 11) ? 0 : FLAG_SHMEM;
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, start, end);
-	if (statfs(path, &fs))
+	/* The files of an overlay may be on a tmpfs */
+	if (statfs(path, &fs) || fs.f_type == OVERLAYFS_SUPER_MAGIC)
 		return FLAG_KIND_UNKNOWN;
 	return fs.f_type == TMPFS_MAGIC ? FLAG_SHMEM :
 	       fs.f_type == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
