@@ -69,7 +69,7 @@ pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 	WRITE_ONCE(pf->start, ktime_get_mono_fast_ns());
 }
 
-/* Whether @pf is traced and the events stayed on since @start. If so, set the duration */
+/* Whether the fault is traced, and the events stayed on since. If so, set the duration */
 static __always_inline bool pagefault_complete(struct pagefault *pf)
 {
 	u64 now = ktime_get_mono_fast_ns();
@@ -86,7 +86,7 @@ static __always_inline bool pagefault_complete(struct pagefault *pf)
  * pagefault_end - Fire pagefault_exit, and end the record
  * @pf:		what current->pagefault points to
  *
- * Context: Once after each pagefault_begin(), events on or off. Interrupts disabled.
+ * Context: Once after each pagefault_begin(), as that, even if the events are off by now.
  */
 static __always_inline void pagefault_end(struct pagefault *pf)
 {
