@@ -64,6 +64,15 @@ struct file {
 struct mm_struct {
 	unsigned long start_code, start_brk, brk, start_stack;
 	struct file *exe_file;
+	int mm_lock_seq;
+} OF_KERNEL;
+
+struct seqcount {
+	unsigned int sequence;
+} OF_KERNEL;
+
+struct mm_struct___6_14 {
+	struct seqcount mm_lock_seq;
 } OF_KERNEL;
 
 struct vm_area_struct {

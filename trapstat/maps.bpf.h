@@ -84,10 +84,18 @@ struct perf_begin {
 	__u64 start, address, ip;	/* start: 0 if there is none */
 };
 
+/* A mapping that was found, as long as @seq stays */
+struct seen {
+	__u64 mm, seq, start, end;
+	__u64 address;		/* that the place of it is of; 0: its place was not asked for */
+	__u32 flags;
+};
+
 /* A task's faults by perf. In the course of one of user mode, there may be one of kernel mode. */
 struct perf_task {
 	struct perf_begin begin[2];
 	struct place place, code;	/* of the fault that ends */
+	struct seen memory, program;	/* where these two are */
 	__u64 faults[2];		/* minor and major, as the task counts them */
 };
 

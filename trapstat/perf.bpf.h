@@ -31,6 +31,7 @@ static __always_inline void perf_fails(struct perf_task *t, __u32 mode)
 	count_begin(&f);
 	if (in_record(&f)) {
 		t->place.name[0] = '\0';
+		t->memory.address = 0;
 		f.error = error_of(&f);
 		send_event(&f);
 	}
@@ -73,6 +74,77 @@ static __always_inline struct perf_task *perf_task_of(__u64 task)
 	return t;
 }
 
+struct perf_vma {
+	struct place place;
+	__u64 address, start, end;
+	__u32 flags;
+	__u8 with_place;
+};
+
+static long perf_found(struct task_struct *task, struct vm_area_struct *vma, struct perf_vma *to)
+{
+	struct file *file = vma->vm_file;
+
+	to->start = vma->vm_start;
+	to->end = vma->vm_end;
+	to->flags = kind_of(vma->vm_ops, file, file ? file->f_mapping->host->i_sb->s_magic : 0);
+	if (to->with_place)
+		place_of(vma, &to->place, to->address);
+	else if (file && config.by == BY_FILE)
+		to->place.file = note_file(file);
+	return 0;
+}
+
+/* A number that changes with each mapping of this process, or 0 where there is none */
+static __always_inline __u64 seq_of(const struct mm_struct *mm)
+{
+	const struct mm_struct___6_14 *newer = (const void *)mm;
+	__u32 seq;
+
+	if (bpf_core_field_exists(newer->mm_lock_seq.sequence)) {
+		seq = BPF_CORE_READ(newer, mm_lock_seq.sequence);
+		return seq & 1 ? 0 : seq + 1ULL;	/* odd: it is changing */
+	}
+	if (bpf_core_field_exists(mm->mm_lock_seq))
+		return (__u32)BPF_CORE_READ(mm, mm_lock_seq) + 1ULL;
+	return 0;
+}
+
+/*
+ * The mapping of an address. With interrupts disabled, bpf_find_vma() takes an interrupt to give the
+ * lock back, which is slow in a virtual machine. So look first where the last one was.
+ */
+static __noinline int perf_find(struct seen *seen, struct place *place, __u64 address,
+				bool with_place)
+{
+	struct perf_vma vma = {
+		.flags = FLAG_KIND_UNKNOWN, .address = address, .with_place = with_place,
+	};
+	struct mm_struct *mm = BPF_CORE_READ(bpf_get_current_task_btf(), mm);
+	__u64 seq = seq_of(mm);
+	long error;
+
+	if (seq && seen->seq == seq && seen->mm == (__u64)mm && address >= seen->start &&
+	    address < seen->end && (seen->address || !with_place)) {
+		if (seen->address) {
+			place->offset += address - seen->address;
+			seen->address = address;
+		}
+		return 0;
+	}
+	error = bpf_find_vma(bpf_get_current_task_btf(), address, perf_found, &vma, 0);
+	if (error && error != -ENOENT)
+		fail(FAILED_VMA);
+	seen->mm = (__u64)mm;
+	seen->seq = error ? 0 : seq;
+	seen->start = vma.start;
+	seen->end = vma.end;
+	seen->address = with_place ? address : 0;
+	seen->flags = vma.flags;
+	*place = vma.place;
+	return 0;
+}
+
 static __always_inline int perf_begins(__u64 address, const struct pt_regs *regs, __u32 mode)
 {
 	struct perf_task *t = perf_task_of(bpf_get_current_task());
@@ -93,45 +165,9 @@ static __always_inline int perf_begins(__u64 address, const struct pt_regs *regs
 	begin->address = address;
 	read_kernel(&begin->ip, sizeof(begin->ip), &PT_REGS_IP(regs));
 	/* At the end, bpf_find_vma() may run but once */
-	if (mode == MODE_USER && config.record)
-		find_place(&t->code, begin->ip);
+	if (mode == MODE_USER && config.record && config.find_vma)
+		perf_find(&t->program, &t->code, begin->ip, true);
 	begin->start = bpf_ktime_get_ns();
-	return 0;
-}
-
-struct perf_vma {
-	struct place place;
-	__u64 address;
-	__u32 flags;
-	__u8 with_place;
-};
-
-static long perf_found(struct task_struct *task, struct vm_area_struct *vma, struct perf_vma *to)
-{
-	struct file *file = vma->vm_file;
-
-	to->flags = kind_of(vma->vm_ops, file, file ? file->f_mapping->host->i_sb->s_magic : 0);
-	if (to->with_place)
-		place_of(vma, &to->place, to->address);
-	else if (file && config.by == BY_FILE)
-		to->place.file = note_file(file);
-	return 0;
-}
-
-static __noinline int perf_find(struct fault *f, struct perf_task *t)
-{
-	struct perf_vma vma = { .flags = FLAG_KIND_UNKNOWN, .address = f->address };
-	long error;
-
-	vma.with_place = t && (config.record || is_slow(f));
-	error = bpf_find_vma(bpf_get_current_task_btf(), f->address, perf_found, &vma, 0);
-	if (error && error != -ENOENT)
-		fail(FAILED_VMA);
-	f->flags = vma.flags;
-	f->ino = vma.place.file.ino;
-	f->dev = vma.place.file.dev;
-	if (vma.with_place && t)
-		t->place = vma.place;
 	return 0;
 }
 
@@ -161,8 +197,12 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 		begin->start = 0;
 	}
 	count_trap(ROW_PF, f.mode, traps_by_mm, f.ns);
-	if (config.faults && config.find_vma)
-		perf_find(&f, t);
+	if (t && config.faults && config.find_vma) {
+		perf_find(&t->memory, &t->place, f.address, config.record || is_slow(&f));
+		f.flags = t->memory.flags;
+		f.ino = t->place.file.ino;
+		f.dev = t->place.file.dev;
+	}
 	count_fault(ctx, &f);
 	if (t && config.has_btf) {
 		struct task_struct *current = bpf_get_current_task_btf();
