@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
 
 #include "symbols.h"
 #include "util.h"
@@ -70,24 +68,70 @@ void note_maps(unsigned int pid)
 	read_maps(&all_maps[pid % 64], pid);
 }
 
-/* By what the mapping maps: the path of a deleted file may be that of another one by now */
-static unsigned short kind_of(unsigned int pid, unsigned long long start, unsigned long long end,
+/*
+ * The kind of memory in files of a device, FLAG_KIND_UNKNOWN if that is not mounted. mountinfo has
+ * the type: to ask the file system itself may block. The files of an overlay may be on a tmpfs.
+ */
+static unsigned short kind_of_device(unsigned int pid, unsigned int major, unsigned int minor)
+{
+	static struct mounts {
+		unsigned int pid;
+		unsigned long long when;	/* ns */
+		char *text;
+	} last;
+	unsigned int its_major, its_minor;
+	char path[64], type[16];
+	size_t size = 0;
+	FILE *f;
+
+	if (major)
+		return FLAG_FILE;
+	if (last.pid != pid || now_ns() - last.when > FRESH) {
+		snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
+		free(last.text);
+		last = (struct mounts){ .pid = pid, .when = now_ns() };
+		f = fopen(path, "r");
+		if (f && getdelim(&last.text, &size, '\0', f) < 0)
+			last.pid = 0;
+		if (f)
+			fclose(f);
+	}
+	for (const char *line = last.text; line && *line; line = strchr(line, '\n') + 1) {
+		if (sscanf(line, "%*u %*u %u:%u", &its_major, &its_minor) != 2 || its_major ||
+		    its_minor != minor || sscanf(strstr(line, " - "), " - %15s", type) != 1)
+			continue;
+		return !strcmp(type, "tmpfs") ? FLAG_SHMEM :
+		       !strcmp(type, "hugetlbfs") ? FLAG_HUGETLB :
+		       !strcmp(type, "overlay") || !strcmp(type, "devtmpfs") ?
+		       FLAG_KIND_UNKNOWN : FLAG_FILE;
+	}
+	return FLAG_KIND_UNKNOWN;
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static unsigned short kind_of(unsigned int pid, unsigned int major, unsigned int minor,
 			      const char *name)
 {
-	struct statfs fs;
-	char path[80];
+	unsigned short kind;
 
 	if (!name[0] || !strcmp(name, "[heap]") || !strcmp(name, "[stack]") ||
-	    !strncmp(name, "[anon:", 6))
+	    begins(name, "[anon:"))
 		return FLAG_ANON;
-	if (name[0] != '/')
-		return strncmp(name, "[anon_shmem", 11) ? 0 : FLAG_SHMEM;
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, start, end);
-	/* The files of an overlay may be on a tmpfs */
-	if (statfs(path, &fs) || fs.f_type == OVERLAYFS_SUPER_MAGIC)
-		return FLAG_KIND_UNKNOWN;
-	return fs.f_type == TMPFS_MAGIC ? FLAG_SHMEM :
-	       fs.f_type == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
+	if (begins(name, "[anon_shmem"))
+		return FLAG_SHMEM;
+	if (name[0] == '[')
+		return 0;
+	kind = kind_of_device(pid, major, minor);
+	if (kind != FLAG_KIND_UNKNOWN || major)
+		return kind;
+	/* The kernel has mounts of its own, which nobody sees */
+	return begins(name, "/memfd:") || begins(name, "/SYSV") ||
+	       !strcmp(name, "/dev/zero (deleted)") ? FLAG_SHMEM :
+	       begins(name, "/anon_hugepage") ? FLAG_HUGETLB : FLAG_KIND_UNKNOWN;
 }
 
 /* @kind: gets the kind of memory, if it is not NULL */
@@ -110,7 +154,7 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 		memset(place, 0, sizeof(*place));
 		*is_code = strchr(rights, 'x');
 		if (kind)
-			*kind = kind_of(maps->pid, start, end, name);
+			*kind = kind_of(maps->pid, major, minor, name);
 		place->offset = address - start;
 		if (!name[0]) {
 			copy(place->name, NAME_SIZE, "[anon]");
@@ -171,13 +215,15 @@ bool locate(unsigned int pid, const char *comm, unsigned long long address, stru
 void locate_event(struct event *event)
 {
 	unsigned short kind = FLAG_KIND_UNKNOWN;
+	bool wants_kind = event->flags & FLAG_KIND_UNKNOWN && event->outcome <= OUTCOME_MAJOR;
 
 	if (event->mode == MODE_USER)
 		locate(event->pid, event->comm, event->ip, &event->code);
 	if ((event->row == ROW_PF && event->mode != MODE_NONE) ||
 	    (event->row == ROW_SIGNAL && event->vector == ROW_PF))
-		look_up(event->pid, event->comm, event->address, &event->place, &kind);
-	if (event->flags & FLAG_KIND_UNKNOWN && !(kind & FLAG_KIND_UNKNOWN))
+		look_up(event->pid, event->comm, event->address, &event->place,
+			wants_kind ? &kind : NULL);
+	if (wants_kind && kind != FLAG_KIND_UNKNOWN)
 		event->flags = (event->flags & ~FLAG_KIND_UNKNOWN) | kind;
 }
 
