@@ -3,7 +3,7 @@
 # What the parts trapstat and trapstat-here share: build trapstat and the workload, and look for
 # figures in what a view printed, in $file
 
-need clang-19 bpftool modprobe xz cpio man bc
+need clang-19 bpftool man bc
 [ -e /usr/include/bpf/libbpf.h ] || skip_part "there is no libbpf-dev"
 trapstat=$logs/built/trapstat
 workload=$logs/workload

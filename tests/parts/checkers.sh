@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2046,SC2086 # variables of tests/check, lists
-# checkers: sparse, W=1, coccicheck, Sphinx and get_maintainer, against the base
+# checkers: sparse, W=1, coccicheck and Sphinx, against the base
 #
 # What they say of the files that the series touch is compared, without line numbers, with what
 # they say of these files in the base. What is new is a failure.
@@ -119,17 +119,7 @@ sphinx() {
 		"$work"/checkers/Documentation/output/trace/events-pagefault.html >&2
 }
 
-# MAINTAINERS is in order, and its patterns match files
-maintainers() {
-	local test
-	cd "$work/src" || return 1
-	for test in patterns sections; do
-		scripts/get_maintainer.pl --self-test=$test 2>&1
-	done
-}
-
 check_with sparse 'sparse and W=1' no_news sparse compile x86_64
 check_with sparse 'sparse and W=1 for i386' no_news i386 compile i386
 check_with spatch coccicheck no_news cocci coccicheck
 check_with 'sphinx-build /usr/lib/python3/dist-packages/yaml' Sphinx no_news sphinx sphinx
-check get_maintainer no_news maintainers maintainers

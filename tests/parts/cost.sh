@@ -12,6 +12,7 @@ whole TRAPS "$traps" 1000 100000
 kernels run run-base
 if [ "${BENCH:-}" ]; then
 	repeat_with='BENCH=1'
+	need strace
 	kernels btf
 fi
 
@@ -116,7 +117,8 @@ results() {
 		date -u '+date: %Y-%m-%d'
 		# After the last program is attached
 		awk '/BPF_LINK_CREATE|RAW_TRACEPOINT_OPEN/ { n = 0 } /bpf\(/ { n++ } END {
-			print "idle: " n / 9 " calls of bpf() a second by trapstat" }' "$logs/cost-btf/idle"
+			printf "idle: %.0f calls of bpf() a second by trapstat\n", n / 9 }' \
+			"$logs/cost-btf/idle"
 		echo "text: $(text run-base) bytes without the series, $(text run) with it"
 		"$bench/figures.py" results "$logs/cost-base/lines" "$logs/cost/lines" \
 			"$logs/cost-btf/lines"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * workload STEP N...: raise N traps or page faults of each kind, for tests/parts/trapstat.sh.
+ * workload STEP N...: raise N traps or page faults of each kind, for tests/trapstat.sh.
  * The steps, each with a number behind it:
  *
  * anon	first writes to anonymous memory
