@@ -337,7 +337,7 @@ short_right() {	# OPTION OF BOOT...
 }
 summary_of_short() {
 	accounted all && faults 4600 4720 'MINOR user anon' && says 'ILL_ILLOPN 90, SEGV_MAPERR 70' &&
-	ends perf 0 && { ! has_btf || within_lost; } && faults 3800 4800 'MINOR user .*'
+	ends perf 0 && { ! has_btf || within_lost; } && faults 3800 4800 'MINOR user (anon|-)'
 }
 locked_down() {
 	local job="$logs/lockdown"
