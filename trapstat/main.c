@@ -563,7 +563,9 @@ int main(int argc, char **argv)
 			o.count = number(argv[optind++], 1, "count");
 	}
 	if (optind < argc)
-		die_usage("extra operand '%s' (a command comes after --)", argv[optind]);
+		die_usage("extra operand '%s'%s (a command comes after --)", argv[optind],
+			  view == VIEW_RECORD || view == VIEW_CRASHES ?
+			  ": record and crashes take a number of seconds" : "");
 	check_options(&o, view);
 	find_namespace(&o.config);
 	dispositions_note();

@@ -180,7 +180,9 @@ static int on_event(void *context, void *data, size_t size)
 {
 	struct recorder *r = context;
 
-	if (size < sizeof(struct event) || r->error)
+	/* What ended before the record began is not of it */
+	if (size < sizeof(struct event) || r->error ||
+	    ((struct event *)data)->end < r->begin.monotonic)
 		return is_finished(r) ? -1 : 0;
 	if (!has_room(r))
 		drain(r, r->queued);

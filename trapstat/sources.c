@@ -16,6 +16,7 @@
 
 #include "perf.h"
 #include "sources.h"
+#include "text.h"
 #include "trapstat.skel.h"
 
 const char * const source_names[] = { "event", "record", "fentry", "kprobe", "perf", "none" };
@@ -355,6 +356,14 @@ static const char *why_not(int error)
 	return error == -EPERM ? ": is this a container?" : ": run it with -v for details";
 }
 
+/* Whether a fault that ended so is shown as such */
+static bool tells_outcome(const struct sources *s, unsigned int outcome)
+{
+	return s->ends <= ENDS_BY_RECORD ||
+	       (s->ends == ENDS_BY_PERF ? outcome <= OUTCOME_MAJOR :
+		knows_ends(s) && outcome <= OUTCOME_OOM);
+}
+
 /**
  * sources_open - Attach to all sources that this kernel has
  * @s:		what they are
@@ -399,7 +408,12 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 			strerror(-error), why_not(error));
 		return error;
 	}
-	if (config->by == BY_FILE && !knows_kinds(s)) {
+	if (config->outcome != WANT_ANY && !tells_outcome(s, config->outcome)) {
+		fprintf(stderr, "trapstat: --outcome %s needs %s: see --capabilities\n",
+			outcome_names[config->outcome], config->outcome > OUTCOME_OOM ?
+			"the events of pagefault" : "a source that tells it");
+		error = -ENOTSUP;
+	} else if (config->by == BY_FILE && !knows_kinds(s)) {
 		fputs("trapstat: -f needs BTF, and a source with mappings: see --capabilities\n",
 		      stderr);
 		error = -ENOTSUP;

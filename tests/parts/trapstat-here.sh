@@ -169,6 +169,7 @@ options_here() {
 	[ "$(grep -c '^USER/s' "$file")" -ge 2 ] || return 1
 	! "$trapstat" --sort bogus -- true 2>"$file" && says ' USER KERNEL ' && says ' P99 ' &&
 	"$trapstat" -C --sort cpu0 0.1 1 &&
+	! "$trapstat" --outcome arch faults 0.1 1 2>"$file" && says 'needs the events of pagefault' &&
 	"$trapstat" --json --sort p99 -o "$file" -- "$workload" anon 1000 kernel 400 &&
 	sed -n 's/.*"type":"page_fault".*"p99_ns":\([0-9]*\),.*/\1/p' "$file" >"$file.p99" &&
 	[ "$(wc -l <"$file.p99")" -ge 2 ] && sort -c -n -r "$file.p99" || return 1
