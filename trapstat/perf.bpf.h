@@ -83,11 +83,14 @@ struct perf_vma {
 
 static long perf_found(struct task_struct *task, struct vm_area_struct *vma, struct perf_vma *to)
 {
-	struct file *file = vma->vm_file;
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	__u64 magic = 0;
 
+	if (file)
+		magic = BPF_CORE_READ(file, f_mapping, host, i_sb, s_magic);
 	to->start = vma->vm_start;
 	to->end = vma->vm_end;
-	to->flags = kind_of(vma->vm_ops, file, file ? file->f_mapping->host->i_sb->s_magic : 0);
+	to->flags = kind_of(vma->vm_ops, file, magic);
 	if (to->with_place)
 		place_of(vma, &to->place, to->address);
 	else if (file && config.by == BY_FILE)

@@ -18,8 +18,13 @@ static __always_inline __u32 kind_of(const void *ops, const struct file *file, _
 	       magic == HUGETLBFS_MAGIC ? FLAG_HUGETLB : FLAG_FILE;
 }
 
-static __always_inline struct file_key note_file(const struct file *file)
+/*
+ * @address is that of a struct file. The verifier looks once at a function that is not static, but
+ * at others for each call, which is too much for Linux 6.1.
+ */
+__noinline int find_file(__u64 address, struct file_key *found)
 {
+	const struct file *file = (const void *)address;
 	struct file_key key = {
 		.ino = BPF_CORE_READ(file, f_inode, i_ino),
 		.dev = BPF_CORE_READ(file, f_inode, i_sb, s_dev),
@@ -28,16 +33,18 @@ static __always_inline struct file_key note_file(const struct file *file)
 	struct dentry *dentry, *parent;
 	struct file_path *path;
 
+	if (found)
+		*found = key;
 	path = bpf_map_lookup_elem(&files, &key);
 	if (path && path->generation == generation)
-		return key;
+		return 0;
 	if (bpf_map_update_elem(&files, &key, &new_path, BPF_ANY)) {
 		fail(FAILED_FILE);
-		return key;
+		return 0;
 	}
 	path = bpf_map_lookup_elem(&files, &key);
 	if (!path)
-		return key;
+		return 0;
 	path->generation = generation;
 	path->size = BPF_CORE_READ(file, f_inode, i_size);
 	dentry = BPF_CORE_READ(file, f_path.dentry);
@@ -51,6 +58,14 @@ static __always_inline struct file_key note_file(const struct file *file)
 			break;
 		dentry = parent;
 	}
+	return 0;
+}
+
+static __always_inline struct file_key note_file(const struct file *file)
+{
+	struct file_key key = {};
+
+	find_file((__u64)file, &key);
 	return key;
 }
 
