@@ -114,8 +114,8 @@ static __always_inline __u64 seq_of(const struct mm_struct *mm)
 }
 
 /*
- * The mapping of an address. With interrupts disabled, bpf_find_vma() takes an interrupt to give the
- * lock back, which is slow in a virtual machine. So look first where the last one was.
+ * The mapping of an address. With interrupts disabled, bpf_find_vma() takes an interrupt to give
+ * the lock back, which is slow in a virtual machine. So look first where the last one was.
  */
 static __noinline int perf_find(struct seen *seen, struct place *place, __u64 address,
 				bool with_place)
