@@ -43,7 +43,7 @@ mails() (
 	! grep -E 'Trap Trace Events|@example.invalid' ./*.patch || exit 1
 	[ -d "$patches/rv" ] || exit 0
 	cd ../../.. && send_dry . SERIES=rv && cd build/send/rv &&
-	same "$(for patch in "$patches"/pagefault/*.patch; do
+	same "$(for patch in "$patches"/pagefault/000[1-6]-*.patch; do
 		sed 's/Trap Trace Events <.*@example.invalid>/A Sender <sender@kernel.dev>/' \
 			"$patch" | git patch-id --stable
 	done | cut -d ' ' -f 1)" "$(sed -n 's/^prerequisite-patch-id: //p' ./*.patch)"
