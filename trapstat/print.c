@@ -296,11 +296,11 @@ static const struct column crash_columns[] = {
 	{ "COMM", "comm", CELL_TEXT, 1, 0, 15 },
 	{ "ADDRESS", "address", CELL_TEXT, 3, 0, 14 },
 	{ "MAPPING", "mapping", CELL_TEXT, 9, 0, 20 },
-	{ "ERROR", "error", CELL_TEXT, 7, 0, 29 },
+	{ "ERROR", "error", CELL_TEXT, 5, 7, 29 },
 	{ NULL, "error_code", CELL_COUNT },
 	{ NULL, "ip", CELL_TEXT },
 	{ NULL, "ip_mapping", CELL_TEXT },
-	{ "INSTRUCTION", "instruction", CELL_TEXT, 2, 18, 30 },
+	{ "INSTRUCTION", "instruction", CELL_TEXT, 2, 12, 30 },
 	{ "CGROUP", "cgroup", CELL_TEXT, 11, 20, 40 },
 };
 

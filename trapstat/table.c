@@ -3,6 +3,7 @@
  * Tables. A column that is not known, or all zero, is left out; then those of the highest rank,
  * until the rest fits. The last column takes what is left. JSON has each column.
  */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -267,14 +268,16 @@ static struct layout *lay_out(const struct table *t, int rows, int limit)
 	return &l;
 }
 
-/* The line of the source goes first; the middle of a path says the least */
+/* A source line and the end of an error code go first; the middle of a path says the least */
 static void print_text(FILE *out, const char *text, int width, bool is_last)
 {
 	int size = strlen(text), begin = (width - 3) / 2;
-	const char *source = size > width ? strstr(text, " (") : NULL;
+	const char *more = size > width ? strstr(text, " (") : NULL;
 
-	if (source)
-		size = source - text;
+	if (more)
+		size = more - text;
+	while (size > width && !memchr(text, '<', size) && (more = memrchr(text, ',', size)))
+		size = more - text;
 	if (size <= width)
 		fprintf(out, "%.*s%*s", size, text, is_last ? 0 : width - size, "");
 	else if (width < 8)
