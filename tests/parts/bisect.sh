@@ -3,9 +3,9 @@
 # bisect: each patch of the series builds, boots and passes its kselftest, FIRST= to LAST=
 #
 # So that git bisect never meets a kernel that is broken by the series. There is one
-# work tree for all of them, and make builds what the next patch changes. A series that
-# stands on the first patches of another one comes once more at the end, whole, on these
-# alone. FIRST and LAST are numbers in this order: without them, it is all.
+# work tree for all of them, and make builds what the next patch changes. At the end,
+# pagefault comes once more, whole, on the base, and so does each series that stands on the
+# first patches of another one, on these alone. FIRST and LAST are numbers in this order: without them, it is all.
 
 demo=$logs/bisect.demo
 gcc -O2 -static -o "$demo" "$top/scripts/vm/demo.c"
@@ -44,7 +44,7 @@ passes() {
 patches_of all | sed 's/[.]patch$//' >"$logs/bisect.list"
 plain_git -C "$shared/src" rev-list --reverse base..HEAD |
 	paste -d ' ' - "$logs/bisect.list" >"$logs/bisect.commits"
-for one in $(list "$series_dir/order" | sed -n 's/[[:space:]].*:.*//p'); do
+for one in pagefault $(list "$series_dir/order" | sed -n 's/[[:space:]].*:.*//p'); do
 	[ "$(patches_of "$one")" ] || continue
 	rm -rf "$logs/am" && plain_git -C "$shared/src" worktree prune
 	files=$({ below "$one" patches_of && patches_of "$one"; } | sed "s|^|$patches/|")

@@ -12,9 +12,9 @@
  *    counted and not traced. An NMI ends before the probe continues, so either
  *    both events of such a trap are suppressed, or none.
  *  - A trap from user mode cannot come from a probe. It is always traced.
- *  - A trap in exc_machine_check_*() is suppressed in the same way: if the memory
- *    of the user stack has failed, a stack walk would raise the next #MC. If the
- *    task oopses there, this CPU traces no kernel-mode trap from then on.
+ *  - A trap in do_machine_check() is suppressed in the same way: if the memory of
+ *    the user stack has failed, a stack walk would raise the next #MC. If the task
+ *    oopses there, this CPU traces no kernel-mode trap from then on.
  *  - If a probe oopses, the bit stays set in the task that dies. Other tasks on
  *    this CPU are traced as before.
  *

@@ -162,7 +162,7 @@ static struct counts count(const char *instance)
 	while (next_event(f, &e)) {
 		if (e.user && e.vector == BP)
 			++*(e.exit ? &c.exits : &c.entries);
-		else if (!c.others++)
+		else if ((e.user || e.vector != BP) && !c.others++)	/* others may use kprobes */
 			ksft_print_msg("%s %s at %s\n", e.name, e.exit ? "exit" : "entry", e.ip);
 	}
 	fclose(f);

@@ -74,6 +74,7 @@ static __always_inline bool pagefault_complete(struct pagefault *pf)
 {
 	u64 now = ktime_get_mono_fast_ns();
 
+	lockdep_assert_irqs_disabled();
 	if (pf->start < READ_ONCE(pagefault_since))
 		return false;
 	/* In an NMI or on another CPU, this clock may step back by a few ns */
@@ -90,7 +91,6 @@ static __always_inline bool pagefault_complete(struct pagefault *pf)
  */
 static __always_inline void pagefault_end(struct pagefault *pf)
 {
-	lockdep_assert_irqs_disabled();
 	if (pagefault_complete(pf))
 		trace_pagefault_exit(pf);
 	barrier();
