@@ -233,25 +233,6 @@ static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dw
 	return dwfl_standard_find_debuginfo(module, data, name, base, NULL, NULL, 0, path);
 }
 
-/* The module closes the file */
-static void open_binary(struct binary *binary, const char *path, int fd)
-{
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = find_debuginfo,
-		.section_address = dwfl_offline_section_address,
-	};
-
-	binary->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
-	if (binary->dwfl)
-		binary->module = dwfl_report_offline(binary->dwfl, "", path, fd);
-	if (fd >= 0 && !binary->module)
-		close(fd);
-	if (!binary->dwfl)
-		return;
-	dwfl_report_end(binary->dwfl, NULL, NULL);
-}
-
 static void free_binary(void *p)
 {
 	struct binary *binary = p;
@@ -268,22 +249,39 @@ static void free_binaries(void)
 	binaries = 0;
 }
 
-static struct binary *binary_of(struct file_key key, bool *is_new)
+static struct binary *known_binary(const struct file_key *key)
 {
-	struct binary want = { .file = key }, *binary, **at;
+	struct binary **at = tfind(key, &all_binaries, by_file);
 
-	at = tfind(&want, &all_binaries, by_file);
-	*is_new = !at;
-	if (at)
-		return *at;
-	if (binaries == MOST_BINARIES)
-		free_binaries();
-	binary = malloc(sizeof(*binary));
-	if (!binary)
+	return at ? *at : NULL;
+}
+
+/* The module closes the file. Without one, nobody looks for it again. */
+static struct binary *add_binary(struct file_key key, const char *path, int fd)
+{
+	static const Dwfl_Callbacks callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	struct binary *binary = calloc(1, sizeof(*binary));
+
+	if (!binary) {
+		if (fd >= 0)
+			close(fd);
 		return NULL;
-	*binary = want;
-	binaries++;
+	}
+	if (binaries++ == MOST_BINARIES)
+		free_binaries();
+	binary->file = key;
 	tsearch(binary, &all_binaries, by_file);
+	binary->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
+	if (binary->dwfl)
+		binary->module = dwfl_report_offline(binary->dwfl, "", path, fd);
+	if (fd >= 0 && !binary->module)
+		close(fd);
+	if (binary->dwfl)
+		dwfl_report_end(binary->dwfl, NULL, NULL);
 	return binary;
 }
 
@@ -298,13 +296,10 @@ static struct binary *binary_of(struct file_key key, bool *is_new)
 void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 	       unsigned long long end, const char *path)
 {
-	struct binary *binary;
 	char of_process[4200];
-	bool is_new;
 	int fd;
 
-	binary = binary_of(key, &is_new);
-	if (!binary || !is_new)
+	if (known_binary(&key))
 		return;
 	/* It is the file itself, also if another one has its name by now, and it takes root */
 	snprintf(of_process, sizeof(of_process), "/proc/%u/map_files/%llx-%llx", pid, start, end);
@@ -313,20 +308,20 @@ void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 		snprintf(of_process, sizeof(of_process), "/proc/%u/root%s", pid, path);
 		fd = open_file(of_process, key.ino);
 	}
-	open_binary(binary, path, fd);
+	/* The process has ended: find_binary() may know its path */
+	if (fd >= 0)
+		add_binary(key, path, fd);
 }
 
 static struct binary *find_binary(struct file_key key, unsigned int pid, const struct sources *s)
 {
-	struct binary *binary;
+	struct binary *binary = known_binary(&key);
 	struct file_path file;
 	char path[4096];
-	bool is_new;
 
-	binary = binary_of(key, &is_new);
-	if (binary && is_new && !bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &key, &file))
-		open_binary(binary, path, find_file(path, sizeof(path), &file, key, pid));
-	return binary;
+	if (binary || bpf_map_lookup_elem(bpf_map__fd(s->bpf->maps.files), &key, &file))
+		return binary;
+	return add_binary(key, path, find_file(path, sizeof(path), &file, key, pid));
 }
 
 /* As C++ and Rust have it, without arguments */
