@@ -3,9 +3,14 @@
  * Where an address of a process is, by /proc/PID/maps: for what the BPF side could not find. The
  * process has to be there still.
  */
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "symbols.h"
 #include "util.h"
@@ -20,13 +25,13 @@ static struct maps {
 
 enum { FRESH = 20000000 };		/* maps are read again after so many ns */
 
-static void read_comm(unsigned int pid, char comm[COMM_SIZE])
+static void read_comm(unsigned int pid, unsigned int tid, char comm[COMM_SIZE])
 {
 	char path[64];
 	FILE *f;
 
 	comm[0] = '\0';
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", pid, tid);
 	f = fopen(path, "r");
 	if (f && fgets(comm, COMM_SIZE, f))
 		comm[strcspn(comm, "\n")] = '\0';
@@ -50,7 +55,7 @@ static bool read_maps(struct maps *maps, unsigned int pid)
 		free(maps->text);
 		maps->text = text;
 		maps->pid = pid;
-		read_comm(pid, maps->comm);
+		read_comm(pid, pid, maps->comm);
 	} else {
 		free(text);
 	}
@@ -113,6 +118,24 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
+/* The kernel has mounts of its own, which nobody sees: one for shmem, others for huge pages */
+static unsigned short kind_of_own(unsigned int minor, const char *name)
+{
+	static struct stat shmem;
+	int fd;
+
+	if (!shmem.st_ino) {
+		fd = memfd_create("trapstat", MFD_CLOEXEC);
+		if (fd < 0 || fstat(fd, &shmem))
+			return FLAG_KIND_UNKNOWN;
+		close(fd);
+	}
+	if (minor == minor(shmem.st_dev))
+		return FLAG_SHMEM;
+	return begins(name, "/memfd:") || begins(name, "/SYSV") || begins(name, "/anon_hugepage") ?
+	       FLAG_HUGETLB : FLAG_KIND_UNKNOWN;
+}
+
 static unsigned short kind_of(unsigned int pid, unsigned int major, unsigned int minor,
 			      const char *name)
 {
@@ -126,12 +149,7 @@ static unsigned short kind_of(unsigned int pid, unsigned int major, unsigned int
 	if (name[0] == '[')
 		return 0;
 	kind = kind_of_device(pid, major, minor);
-	if (kind != FLAG_KIND_UNKNOWN || major)
-		return kind;
-	/* The kernel has mounts of its own, which nobody sees */
-	return begins(name, "/memfd:") || begins(name, "/SYSV") ||
-	       !strcmp(name, "/dev/zero (deleted)") ? FLAG_SHMEM :
-	       begins(name, "/anon_hugepage") ? FLAG_HUGETLB : FLAG_KIND_UNKNOWN;
+	return kind == FLAG_KIND_UNKNOWN && !major ? kind_of_own(minor, name) : kind;
 }
 
 /* @kind: gets the kind of memory, if it is not NULL */
@@ -173,39 +191,49 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 	return false;
 }
 
-static bool look_up(unsigned int pid, const char *comm, unsigned long long address,
-		    struct place *place, unsigned short *kind)
+/* Another process may have the number by now, or the process has called exec */
+static bool is_of(const struct event *event, const struct maps *maps)
 {
-	struct maps *maps = &all_maps[pid % 64];
-	bool is_code;
+	char comm[COMM_SIZE];
+
+	if (maps->pid != event->pid || !strcmp(maps->comm, event->comm))
+		return maps->pid == event->pid;
+	/* A thread may have a name of its own */
+	read_comm(event->pid, event->tid, comm);
+	return event->tid != event->pid && !strcmp(comm, event->comm);
+}
+
+static bool look_up(const struct event *event, unsigned long long address, struct place *place,
+		    unsigned short *kind)
+{
+	struct maps *maps = &all_maps[event->pid % 64];
+	bool is_code, is_ours;
 
 	if (place->name[0])
 		return true;
 	if (!address || address >> 63)
 		return false;
-	if (maps->pid == pid && !strcmp(maps->comm, comm) &&
-	    find(maps, address, place, &is_code, kind))
+	is_ours = is_of(event, maps);
+	if (is_ours && find(maps, address, place, &is_code, kind))
 		return is_code;
-	if (maps->pid == pid && now_ns() - maps->when < FRESH)
-		return strcmp(maps->comm, comm);
-	/* Another process may have the number by now, or the process has called exec */
-	if (!read_maps(maps, pid) || strcmp(maps->comm, comm))
+	if (maps->pid == event->pid && now_ns() - maps->when < FRESH)
+		return !is_ours;
+	if (!read_maps(maps, event->pid) || !is_of(event, maps))
 		return true;
 	return find(maps, address, place, &is_code, kind) && is_code;
 }
 
 /**
  * locate - Find the mapping of an address, if it is not known
- * @pid:	the process
- * @comm:	its name: another process may have its number by now
+ * @event:	of the process
  * @address:	the address
  * @place:	gets it
  *
  * Return: whether there may be code; it may be anywhere in a process that has ended
  */
-bool locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place)
+bool locate(const struct event *event, unsigned long long address, struct place *place)
 {
-	return look_up(pid, comm, address, place, NULL);
+	return look_up(event, address, place, NULL);
 }
 
 /**
@@ -218,11 +246,10 @@ void locate_event(struct event *event)
 	bool wants_kind = event->flags & FLAG_KIND_UNKNOWN && event->outcome <= OUTCOME_MAJOR;
 
 	if (event->mode == MODE_USER)
-		locate(event->pid, event->comm, event->ip, &event->code);
+		locate(event, event->ip, &event->code);
 	if ((event->row == ROW_PF && event->mode != MODE_NONE) ||
 	    (event->row == ROW_SIGNAL && event->vector == ROW_PF))
-		look_up(event->pid, event->comm, event->address, &event->place,
-			wants_kind ? &kind : NULL);
+		look_up(event, event->address, &event->place, wants_kind ? &kind : NULL);
 	if (wants_kind && kind != FLAG_KIND_UNKNOWN)
 		event->flags = (event->flags & ~FLAG_KIND_UNKNOWN) | kind;
 }

@@ -39,14 +39,19 @@ static int by_number(const void *a, const void *b)
 	return (left->number > right->number) - (left->number < right->number);
 }
 
-static const struct stack *find_stack(int number, unsigned int pid, const char *comm,
+/* @side: 0 is that of the kernel, 1 that of user mode */
+static const struct stack *find_stack(const struct event *event, int side,
 				      const struct sources *s)
 {
-	struct stack want = { .pid = pid, .number = number }, *stack, **at;
+	struct stack want = {
+		.pid = side ? event->pid : 0, .number = event->stack[side],
+	}, *stack, **at;
+	unsigned int key = want.number - 1;
 	unsigned long long ip[MOST_FRAMES] = {};
-	unsigned int key = number - 1;
 	int n = 0;
 
+	if (!want.number)
+		return NULL;
 	at = tfind(&want, &all_stacks, by_number);
 	if (at)
 		return *at;
@@ -65,7 +70,7 @@ static const struct stack *find_stack(int number, unsigned int pid, const char *
 		/* But for the innermost one, it is behind the call */
 		stack->frame[i].ip = ip[i] - !!i;
 		/* Without a frame pointer, anything may be taken for a caller */
-		if (pid && !locate(pid, comm, stack->frame[i].ip, &stack->frame[i].place) && i)
+		if (side && !locate(event, stack->frame[i].ip, &stack->frame[i].place) && i)
 			stack->frames = i;
 	}
 	tsearch(stack, &all_stacks, by_number);
@@ -80,10 +85,8 @@ static const struct stack *find_stack(int number, unsigned int pid, const char *
  */
 void stack_note(const struct event *event, const struct sources *s)
 {
-	if (event->stack[0])
-		find_stack(event->stack[0], 0, event->comm, s);
-	if (event->stack[1])
-		find_stack(event->stack[1], event->pid, event->comm, s);
+	find_stack(event, 0, s);
+	find_stack(event, 1, s);
 }
 
 /* The place of a frame, by what BPF has noted if the process is gone */
@@ -120,8 +123,7 @@ int stack_frames(const struct event *event, const struct sources *s, struct fram
 	int frames = 0, known = 0;
 
 	for (int i = 0; i < 2; i++) {
-		const struct stack *stack = event->stack[i] ?
-			find_stack(event->stack[i], i ? event->pid : 0, event->comm, s) : NULL;
+		const struct stack *stack = find_stack(event, i, s);
 
 		for (int j = 0; stack && j < stack->frames && frames < MOST_STACK; j++) {
 			unsigned long long ip = stack->frame[j].ip;

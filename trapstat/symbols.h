@@ -19,7 +19,7 @@ void symbols_free(void);
 
 /* maps.c */
 void locate_event(struct event *event);
-bool locate(unsigned int pid, const char *comm, unsigned long long address, struct place *place);
+bool locate(const struct event *event, unsigned long long address, struct place *place);
 void note_maps(unsigned int pid);
 void maps_free(void);
 
