@@ -131,10 +131,11 @@ static json_t *decimal(unsigned long long n)
 
 static void json_end(FILE *out, const struct record_end *end)
 {
-	json_t *args = json_pack("{s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:o}", "command",
+	json_t *args = json_pack("{s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:s, s:o, s:o}", "command",
 				 end->command, "kernel", end->kernel, "source", end->source,
 				 "seconds", end->seconds, "events", (json_int_t)end->events, "lost",
 				 (json_int_t)end->lost, "skipped", (json_int_t)end->skipped,
+				 "losses", end->losses,
 				 "begin_monotonic_ns", decimal(end->begin.monotonic),
 				 "begin_realtime_ns",
 				 decimal(end->begin.realtime));

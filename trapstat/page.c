@@ -272,12 +272,11 @@ static void write_escaped(FILE *out, const char *text)
 static void end(FILE *out, const struct record_end *end)
 {
 	const char *data = strstr(page_html, "@DATA@");
-	json_t *json = json_pack("{s:s, s:s, s:s, s:f, s:I, s:I, s:I, s:I, s:i, s:o, s:o}",
+	json_t *json = json_pack("{s:s, s:s, s:s, s:f, s:I, s:s, s:I, s:i, s:o, s:o}",
 				 "command", end->command, "kernel", end->kernel,
 				 "source", end->source, "seconds", end->seconds, "events",
-				 (json_int_t)end->events, "lost", (json_int_t)end->lost, "skipped",
-				 (json_int_t)end->skipped, "bin", (json_int_t)page.bin, "bins",
-				 BINS, "series", series(), "heat", heat());
+				 (json_int_t)end->events, "losses", end->losses, "bin",
+				 (json_int_t)page.bin, "bins", BINS, "series", series(), "heat", heat());
 	char *text;
 
 	for (int i = 0; i < TOPS; i++)

@@ -522,7 +522,7 @@ unsigned long long lost_of(const struct counts *c)
 }
 
 /**
- * print_lost - How much was not counted, and why; with -v, also what BPF could not look up
+ * print_lost - How much was not counted, and why; with -v, also all that BPF could not look up
  * @out:	where to
  * @c:		of counts_read()
  * @is_verbose:	-v
@@ -551,6 +551,7 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 				 has_most ? json_integer(n + skipped) : json_null());
 		for (int i = 0; i < LOSTS; i++)
 			json_object_set_new(json, keys[i], json_integer(c->lost[i]));
+		json_object_set_new(json, "stacks", json_integer(c->failed[FAILED_STACK]));
 		json_line(out, json, "lost");
 		return;
 	}
@@ -571,6 +572,9 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 	fputc('\n', out->file);
 	if (!c->knows_skips && !out->is_repeated)
 		fputs("Linux before 6.7 does not count skipped kprobes\n", out->file);
+	if (c->failed[FAILED_STACK])
+		fprintf(out->file, "%llu stacks are missing: BPF had no room for them\n",
+			c->failed[FAILED_STACK]);
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])
 			fprintf(out->file, "not found by BPF: %s %llu\n", failures[i],

@@ -194,10 +194,25 @@ static int on_event(void *context, void *data, size_t size)
 	return is_finished(r) ? -1 : 0;
 }
 
-static void fill_end(struct record_end *end, const struct recorder *r, const struct counts *c,
-		     const struct options *o)
+/* @width: of a line */
+static void print_losses(FILE *out, int width, const struct recorder *r, bool is_verbose)
 {
+	const struct counts *c = r->c;
+	unsigned long long noregs = 0;
+
+	print_lost(&(struct output){ .file = out, .width = width }, c, is_verbose);
+	for (size_t i = 0; i < c->faults; i++)
+		noregs += c->fault[i].key.mode == MODE_NONE ? c->fault[i].sum.count : 0;
+	if (noregs && r->s->ends == ENDS_BY_PERF)
+		fprintf(out, "%llu page faults of get_user_pages() are missing: perf has no event of them\n",
+			noregs);
+}
+
+static void fill_end(struct record_end *end, const struct recorder *r, const struct options *o)
+{
+	const struct counts *c = r->c;
 	struct utsname name;
+	FILE *text;
 	size_t n = 0;
 
 	memset(end, 0, sizeof(*end));
@@ -212,6 +227,11 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	end->events = r->events;
 	end->lost = lost_of(c) + c->lost[LOST_TASKS];	/* each has one event at least */
 	end->skipped = skipped_of(c);
+	text = fmemopen(end->losses, sizeof(end->losses), "w");
+	if (!text)
+		return;
+	print_losses(text, 1000, r, false);
+	fclose(text);
 }
 
 /* The file cannot grow: cut it after a whole event, so that there is room for the end */
@@ -277,7 +297,7 @@ int view_record(struct sources *s, struct options *o)
 	r.detached = true;
 	ring_buffer__consume(ring);
 	drain(&r, r.queued);
-	fill_end(&end, &r, &c, o);
+	fill_end(&end, &r, o);
 	if (failed || !flush(&r)) {
 		cut_off(&r, o->file);
 		end.events = r.events;
@@ -288,7 +308,7 @@ int view_record(struct sources *s, struct options *o)
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);
-	print_lost(&(struct output){ .file = stderr }, &c, o->verbose);
+	print_losses(stderr, 80, &r, o->verbose);
 	ring_buffer__free(ring);
 	free(r.queue);
 	counts_free(&c);

@@ -61,8 +61,7 @@ static void read_end(struct record_end *end, json_t *args)
 	copy(end->kernel, sizeof(end->kernel), text_of(args, "kernel"));
 	copy(end->source, sizeof(end->source), text_of(args, "source"));
 	end->seconds = json_number_value(json_object_get(args, "seconds"));
-	end->lost = json_integer_value(json_object_get(args, "lost"));
-	end->skipped = json_integer_value(json_object_get(args, "skipped"));
+	copy(end->losses, sizeof(end->losses), text_of(args, "losses"));
 }
 
 /**

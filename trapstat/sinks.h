@@ -27,6 +27,7 @@ struct record_end {
 	struct record_begin begin;
 	double seconds;
 	unsigned long long events, lost, skipped;
+	char losses[400];		/* what is missing, in lines of text */
 };
 
 /**

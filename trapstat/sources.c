@@ -306,8 +306,10 @@ static int try_ends(struct sources *s, struct config *config, const unsigned int
 			wanted = true;
 		bpf_program__set_autoload(program, wanted);
 	}
-	if (config->record)
+	if (config->record) {
 		bpf_map__set_max_entries(s->bpf->maps.events, 1 << 24);
+		bpf_map__set_max_entries(s->bpf->maps.stacks, 1 << 16);
+	}
 	bpf_map__set_autocreate(s->bpf->maps.cgroups, config->cgroup > 0);
 	if (!config->ends_by_mm)
 		bpf_map__set_max_entries(s->bpf->maps.calls, 1);
