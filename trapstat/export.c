@@ -31,7 +31,7 @@ static const char * const memory_names[MEMORIES] = {
 static struct {
 	struct trap_sum trap[ROWS][2];
 	struct histogram {
-		unsigned long long count, ns, bucket[BUCKETS];
+		unsigned long long all, timed, ns, bucket[BUCKETS];
 	} fault[OUTCOMES][MODES][MEMORIES];
 	unsigned long long signal[SIGNALS * SIGNAL_CODES], lost[LOSTS];
 } all;
@@ -46,11 +46,12 @@ static unsigned int memory_of(const struct fault_key *key)
 
 static void add_sum(struct histogram *to, const struct fault_sum *sum)
 {
+	to->all += sum->count;
 	to->ns += sum->ns;
 	/* A fault whose duration is not known is in no bucket */
 	for (int i = 0; i < BUCKETS; i++) {
 		to->bucket[i] += sum->bucket[i];
-		to->count += sum->bucket[i];
+		to->timed += sum->bucket[i];
 	}
 }
 
@@ -67,7 +68,7 @@ static void add(const struct counts *c)
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
 
-		if (key->outcome < OUTCOME_BEGUN && key->mode < MODES)
+		if (key->outcome < OUTCOMES && key->mode < MODES)
 			add_sum(&all.fault[key->outcome][key->mode][memory_of(key)],
 				&c->fault[i].sum);
 	}
@@ -127,25 +128,29 @@ static void print_histogram(FILE *out, const struct histogram *sum, const char *
 	}
 	fprintf(out, "trapstat_page_fault_seconds_bucket{%s,le=\"+Inf\"} %llu\n"
 		"trapstat_page_fault_seconds_sum{%s} %.9f\ntrapstat_page_fault_seconds_count{%s} %llu\n",
-		labels, sum->count, labels, sum->ns / 1e9, labels, sum->count);
+		labels, sum->timed, labels, sum->ns / 1e9, labels, sum->timed);
 }
 
-static void print_faults(FILE *out)
+static void print_faults(FILE *out, const struct sources *s, bool is_timed)
 {
+	const int each = MODES * MEMORIES;
 	char labels[128], outcome[16];
 
-	print_type(out, "page_fault_seconds", "histogram", "Duration of page faults, by outcome");
-	for (int o = 0; o < OUTCOME_BEGUN; o++) {
-		for (int i = 0; i < MODES * MEMORIES; i++) {
-			const struct histogram *sum = &all.fault[o][i / MEMORIES][i % MEMORIES];
+	for (int i = 0; i < (OUTCOME_BEGUN + 1) * each; i++) {
+		int mode = i % each / MEMORIES, memory = i % MEMORIES;
+		const struct histogram *sum = &all.fault[i / each][mode][memory];
+		unsigned long long n = sum->all, reached;
 
-			if (!sum->count)
-				continue;
-			lower(outcome, outcome_names[o]);
-			snprintf(labels, sizeof(labels), "outcome=\"%s\",mode=\"%s\",memory=\"%s\"",
-				 outcome, mode_names[i / MEMORIES], memory_names[i % MEMORIES]);
+		/* ELSEWHERE: they have got no further */
+		reached = i / each == OUTCOME_BEGUN ? all.fault[OUTCOME_REACHED][mode][memory].all : 0;
+		n -= reached < n ? reached : n;
+		lower(outcome, outcome_name(s, i / each));
+		snprintf(labels, sizeof(labels), "outcome=\"%s\",mode=\"%s\",memory=\"%s\"", outcome,
+			 mode_names[mode], memory_names[memory]);
+		if (is_timed && sum->timed)
 			print_histogram(out, sum, labels);
-		}
+		else if (!is_timed && n)
+			fprintf(out, "trapstat_page_faults_total{%s} %llu\n", labels, n);
 	}
 }
 
@@ -157,8 +162,15 @@ static void print_all(FILE *out, const struct sources *s)
 
 	if (s->config->outcome == WANT_ANY)
 		print_trap_counts(out, s);
-	if (knows_durations(s))
-		print_faults(out);
+	if (knows_ends(s)) {
+		print_type(out, "page_faults", "counter", "Page faults, by outcome");
+		print_faults(out, s, false);
+	}
+	if (knows_durations(s)) {
+		print_type(out, "page_fault_seconds", "histogram",
+			   "Duration of page faults, by outcome, if it is known");
+		print_faults(out, s, true);
+	}
 	print_type(out, "lost", "counter", "What was not counted");
 	for (int i = 0; i < LOSTS; i++)
 		fprintf(out, "trapstat_lost_total{what=\"%s\"} %llu\n", names[i], all.lost[i]);
