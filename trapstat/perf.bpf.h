@@ -193,10 +193,14 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 	t = perf_task_of(task);
 	if (t) {
 		begin = &t->begin[f.mode & 1];
-		if (begin->start && begin->address == f.address && begin->ip == f.ip)
+		if (begin->start && begin->address == f.address && begin->ip == f.ip) {
 			f.ns = now - begin->start;
-		else
-			perf_fails(t, f.mode);	/* the begin of this one was missed */
+		} else {
+			/* The begin of this one was missed, with its instruction */
+			perf_fails(t, f.mode);
+			__builtin_memset(&t->code, 0, sizeof(t->code));
+			t->program.seq = 0;
+		}
 		begin->start = 0;
 	}
 	count_trap(ROW_PF, f.mode, traps_by_mm, f.ns);
