@@ -136,9 +136,9 @@ static unsigned int to_source(const char *text)
 	die_usage("unknown source '%s': give event, record, fentry, kprobe, perf or none", text);
 }
 
-static void check_pid(unsigned int pid)
+static void check_pid(unsigned int pid, const struct config *config)
 {
-	unsigned int process = pid;
+	unsigned int process = pid, within = 0;
 	char line[256];
 	FILE *f;
 
@@ -147,8 +147,12 @@ static void check_pid(unsigned int pid)
 	if (!f)
 		die("no process %u", pid);
 	while (fgets(line, sizeof(line), f))
-		sscanf(line, "Tgid: %u", &process);
+		if (sscanf(line, "NSpid: %*u %u", &within) != 1)
+			sscanf(line, "Tgid: %u", &process);
 	fclose(f);
+	if (within && config->ns_ino)
+		die("%u is in a PID namespace within this one: use -g, or run trapstat in the first one",
+		    pid);
 	if (process != pid)
 		die("%u is a thread of process %u: use -p %u -t", pid, process, process);
 }
@@ -570,7 +574,7 @@ int main(int argc, char **argv)
 	find_namespace(&o.config);
 	dispositions_note();
 	for (unsigned int i = 0; i < o.config.pids; i++) {
-		check_pid(o.pid[i]);
+		check_pid(o.pid[i], &o.config);
 		if (!watch_pid(o.pid[i]))
 			die("no process %u", o.pid[i]);
 	}
