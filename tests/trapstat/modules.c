@@ -19,7 +19,6 @@ int main(int argc, char **argv)
 	char path[512];
 	int n, fd;
 
-	(void)argc;
 	n = scandir("/modules", &names, NULL, alphasort);
 	for (int i = 0; i < n; i++) {
 		if (names[i]->d_name[0] == '.')

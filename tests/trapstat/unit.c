@@ -3,8 +3,11 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <bpf/btf.h>
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include "../../trapstat/buckets.h"
 #include "../../trapstat/counts.c"
 #include "../../trapstat/maps.c"
@@ -113,23 +116,41 @@ static void test_maps(void)
 	is_at(&maps, 0xffffffffff600000, "[vsyscall]", 0, true);
 }
 
+static void *wait_as_another(void *tid)
+{
+	prctl(PR_SET_NAME, "another");
+	__atomic_store_n((unsigned int *)tid, syscall(SYS_gettid), __ATOMIC_RELEASE);
+	return pause() ? tid : NULL;
+}
+
 /* A caller is code, if the process has a say in it */
 static void test_callers(void)
 {
-	unsigned long long code = (unsigned long long)test_callers, stack;
+	struct event own = { .pid = getpid(), .tid = getpid() }, other, gone, thread;
+	unsigned long long code = (unsigned long long)test_callers;
 	struct place place = {};
-	char comm[COMM_SIZE];
+	pthread_t id;
 
-	read_comm(getpid(), comm);
-	check(locate(getpid(), comm, code, &place) && place.file.ino, "the code of this");
+	read_comm(own.pid, own.pid, own.comm);
+	other = gone = own;
+	strcpy(other.comm, "another");
+	gone.pid = 1 << 30;
+	check(locate(&own, code, &place) && place.file.ino, "the code of this");
 	for (int i = 0; i < 2; i++) {
 		memset(&place, 0, sizeof(place));
-		check(!locate(getpid(), comm, 42, &place), "no mapping");
-		check(!locate(getpid(), comm, 1ULL << 63, &place), "not of user mode");
-		check(locate(getpid(), "another", 42, &place), "another process");
-		check(locate(1 << 30, comm, 42, &place), "a process that is gone");
-		check(!locate(getpid(), comm, (unsigned long long)&stack, &place), "a stack");
+		check(!locate(&own, 42, &place), "no mapping");
+		check(!locate(&own, 1ULL << 63, &place), "not of user mode");
+		check(locate(&other, 42, &place), "another process");
+		check(locate(&gone, 42, &place), "a process that is gone");
+		check(!locate(&own, (unsigned long long)&place, &place), "a stack");
 	}
+	place = (struct place){};
+	thread = other;
+	thread.tid = 0;
+	pthread_create(&id, NULL, wait_as_another, &thread.tid);
+	while (!__atomic_load_n(&thread.tid, __ATOMIC_ACQUIRE))
+		;
+	check(locate(&thread, code, &place) && place.file.ino, "a thread with another name");
 	maps_free();
 }
 
@@ -139,19 +160,22 @@ static void is_kind(void *p, unsigned short want)
 	struct event event = { .row = ROW_PF, .mode = MODE_KERNEL, .pid = getpid(),
 			       .address = (unsigned long)p, .flags = FLAG_KIND_UNKNOWN | FLAG_COW };
 
-	read_comm(event.pid, event.comm);
+	read_comm(event.pid, event.pid, event.comm);
 	locate_event(&event);
 	check(event.flags == (want | FLAG_COW), "%p: %#x, not %#x", p, event.flags, want);
 }
 
 static void test_kinds(void)
 {
-	int fd = memfd_create("unit", 0);
+	int fd = memfd_create("unit", 0), huge = memfd_create("unit", 4 /* MFD_HUGETLB */);
+	void *p = mmap(NULL, 1 << 21, PROT_READ, MAP_SHARED | MAP_NORESERVE, huge, 0);
 	struct stat st;
 
 	check(!ftruncate(fd, 4096) && !stat("/proc/self/exe", &st), "no file");
 	maps_free();
 	is_kind(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0), FLAG_SHMEM);
+	if (p != MAP_FAILED)	/* a kernel without huge pages */
+		is_kind(p, FLAG_HUGETLB);
 	is_kind(&fd, FLAG_ANON);
 	if (major(st.st_dev))	/* no overlay */
 		is_kind(test_kinds, FLAG_FILE);
@@ -321,9 +345,7 @@ static void test_debug_files(void)
 	const char *begin = (const char *)(getauxval(AT_PHDR) & -4096UL);
 	struct place place = { .offset = (const char *)main - begin };
 	char folder[] = "/tmp/trapstat-unit.XXXXXX", file[64], command[128];
-	struct binary *binary;
 	struct stat st;
-	bool is_new;
 
 	unlink(FIFO);
 	check(mkdtemp(folder) && !mkfifo(FIFO, 0600), "no files");
@@ -337,8 +359,9 @@ static void test_debug_files(void)
 		if (i)
 			rename_sections(file);
 		place.file.ino = st.st_ino + i;
-		binary = binary_of(place.file, &is_new);
-		open_binary(binary, file, open_file(file, st.st_ino));
+		/* A process that has ended says nothing */
+		note_file(place.file, 1 << 30, 0, 0, "/");
+		add_binary(place.file, file, open_file(file, st.st_ino));
 		check(find_in_file(&symbol, &place, 0, NULL), "main() is not found");
 		is_text(symbol.function, "main");
 	}
@@ -468,7 +491,7 @@ static void test_lost(void)
 		"     skipped programs 2 in the whole system\n");
 	is_lost(&c, 0, true, "{\"type\":\"lost\",\"time\":1.5,\"seconds\":2.0,\"least\":3,"
 		"\"most\":null,\"faults\":3,\"times\":7,\"events\":0,\"tasks\":1,"
-		"\"skipped_programs\":2}\n");
+		"\"skipped_programs\":2,\"stacks\":0}\n");
 	memset(c.lost, 0, sizeof(c.lost));
 	c.knows_skips = false;
 	is_lost(&c, 80, false,

@@ -405,7 +405,6 @@ static void *thread_brief(void *page)
 
 static void end_thread(int number)
 {
-	(void)number;
 	syscall(SYS_exit, 0);
 }
 
@@ -557,7 +556,6 @@ static long left;
 
 static void on_nested(int number)
 {
-	(void)number;
 	if (left-- > 1)
 		read_nothing();
 	siglongjmp(out, 1);
@@ -590,8 +588,6 @@ static void on_step(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *of = context;
 
-	(void)number;
-	(void)info;
 	if (!--left)
 		of->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
@@ -780,13 +776,11 @@ static void step_stuck(long n)
 
 static void step_name(long n)
 {
-	(void)n;
 	prctl(PR_SET_NAME, "a\033[31mb");
 }
 
 static void step_evil(long n)
 {
-	(void)n;
 	prctl(PR_SET_NAME, "</script>\"'&");
 }
 
