@@ -83,7 +83,7 @@ int view_stream(struct sources *s, struct options *o)
 	struct rusage usage;
 	double last = 0, age;
 	struct counts c;
-	int status = 0;
+	int status = 0, failed;
 
 	if (!ring || counts_init(&c, s)) {
 		fprintf(stderr, "trapstat: out of memory\n");
@@ -98,10 +98,11 @@ int view_stream(struct sources *s, struct options *o)
 		print_crash_head(&stream.out, s);
 	else
 		print_slow_head(&stream.out, s);
-	fflush(stdout);
+	failed = flush_stdout();
 	if (o->command && command_start(s, o))
 		return 1;
-	while (!is_over(s, o) && (!o->count || counts_age(&c) < o->interval * o->count)) {
+	while (!failed && !is_over(s, o) &&
+	       (!o->count || counts_age(&c) < o->interval * o->count)) {
 		ring_buffer__poll(ring, o->command ? 20 : 100);
 		age = counts_age(&c);
 		if (age - last >= 1) {
@@ -114,19 +115,20 @@ int view_stream(struct sources *s, struct options *o)
 			memcpy(lost, c.lost, sizeof(lost));
 			show_lost(&stream, &c, false);
 		}
-		if (ferror(stdout) || fflush(stdout))
-			break;
+		failed = flush_stdout();
 		if (o->command && command_has_ended(&status, &usage))
 			break;
 	}
 	if (counts_end(&c, s))
 		status = 1;
 	sources_detach(s);
+	if (o->command && failed)
+		command_wait(&status, &usage);
 	stream.detached = true;
 	ring_buffer__consume(ring);
 	show_undelivered(&stream);
 	show_lost(&stream, &c, o->verbose);
 	counts_free(&c);
 	ring_buffer__free(ring);
-	return flush_stdout() ? 1 : status;
+	return failed || flush_stdout() ? 1 : status;
 }

@@ -10,7 +10,6 @@
 built_without_warning() {
 	is_built && ! grep -i 'warning' "$logs/trapstat-builds.log"
 }
-# Each has a control: a sample that is wrong is found
 computes() {
 	local sources
 	is_built || return 1
@@ -183,6 +182,9 @@ options_here() {
 	"$workload" sleep 2500 anon 20000 sleep 4000 &
 	files fits "$trapstat" -S -c workload faults 4 1 >"$file" && cat "$file" &&
 	grep -qx ' *step_anon' "$file" || return 1
+	rm -f "$file.done"
+	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full; echo $?)" = 1 ] &&
+	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
 	sleep 0.5 &
 	one=$!
 	sleep 1 &
