@@ -138,7 +138,8 @@ bool check_sort(const struct options *o, const struct column *columns, int n)
 		return true;
 	fprintf(stderr, "trapstat: unknown column '%s'; this view has", o->sort);
 	for (int i = 0; i < n; i++)
-		fprintf(stderr, " %s", columns[i].head);
+		if (columns[i].head)
+			fprintf(stderr, " %s", columns[i].head);
 	fputc('\n', stderr);
 	return false;
 }

@@ -147,7 +147,7 @@ int table_next(const struct table *t, int column)
 	for (int i = 0; i < t->columns; i++) {
 		column = (column + 1) % t->columns;
 		for (int row = 0; row < table_rows(t); row++)
-			if (cell_of(t, row, column)->n > 0)
+			if (t->column[column].head && cell_of(t, row, column)->n > 0)
 				return column;
 	}
 	return -1;
@@ -346,6 +346,8 @@ static void json_row(const struct output *out, const struct table *t, int row)
 			value = json_string(cell->text);
 		else if (isnan(cell->n))
 			value = json_null();
+		else if (t->column[i].type == CELL_BOOL)
+			value = json_boolean(cell->n);
 		else if (t->column[i].type == CELL_COUNT || t->column[i].type == CELL_NS)
 			value = json_integer(cell->n);
 		else

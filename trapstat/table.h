@@ -17,7 +17,7 @@ struct output {
 	double time, seconds;		/* of JSON: the end of the interval, and its length */
 };
 
-enum cell_type { CELL_TEXT, CELL_COUNT, CELL_RATE, CELL_PERCENT, CELL_NS };
+enum cell_type { CELL_TEXT, CELL_COUNT, CELL_RATE, CELL_PERCENT, CELL_NS, CELL_BOOL };
 
 struct column {
 	const char *head, *key;		/* NULL: for JSON alone; key: of JSON */

@@ -10,7 +10,7 @@
 
 enum { MOST_CPUS = 1024, COLUMN_CPU0 = 3 };
 
-static struct column columns[COLUMN_CPU0 + MOST_CPUS + 1];
+static struct column columns[COLUMN_CPU0 + MOST_CPUS + 2];
 static char heads[MOST_CPUS][16], keys[MOST_CPUS][20];
 
 static int by_size(const void *a, const void *b)
@@ -60,6 +60,7 @@ static int init_columns(const struct counts *c, bool rates, bool per_cpu)
 	columns[2] = (struct column){ "TIME%", "time_percent", CELL_PERCENT, 4 };
 	init_cpus(c, cpus, rates);
 	columns[COLUMN_CPU0 + cpus] = (struct column){ "TRAP", "trap", CELL_TEXT };
+	columns[COLUMN_CPU0 + cpus + 1] = (struct column){ NULL, "with_signal", CELL_BOOL };
 	return cpus;
 }
 
@@ -72,7 +73,7 @@ static int init_columns(const struct counts *c, bool rates, bool per_cpu)
  */
 const struct column *trap_columns(const struct sources *s, bool rates, bool per_cpu, int *n)
 {
-	*n = init_columns(&(struct counts){ .cpus = s->cpus }, rates, per_cpu) + COLUMN_CPU0 + 1;
+	*n = init_columns(&(struct counts){ .cpus = s->cpus }, rates, per_cpu) + COLUMN_CPU0 + 2;
 	return columns;
 }
 
@@ -98,7 +99,7 @@ int print_traps(const struct output *out, const struct counts *c, const struct s
 	struct table t;
 	char name[64];
 
-	table_init(&t, "trap", columns, COLUMN_CPU0 + cpus + 1);
+	table_init(&t, "trap", columns, COLUMN_CPU0 + cpus + 2);
 	for (int row = 0; row < ROWS; row++) {
 		user = counts_trap(c, row, MODE_USER, -1);
 		kernel = counts_trap(c, row, MODE_KERNEL, -1);
@@ -118,6 +119,7 @@ int print_traps(const struct output *out, const struct counts *c, const struct s
 		snprintf(name, sizeof(name), "%s%s", row_name(row).text,
 			 by_signal && !out->is_json ? " (with a signal)" : "");
 		table_text(&t, name);
+		table_number(&t, true, by_signal);
 	}
 	sort_rows(&t, o, -1);
 	table_print(out, &t);

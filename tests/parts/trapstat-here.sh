@@ -197,8 +197,9 @@ options_here() {
 }
 # Each type of line, of each view, in the man page
 json_here() {
-	local view kernel=guest
+	local view kernel=guest by=false
 	loads_here || return 1
+	! "$trapstat" --capabilities | grep ', with a signal$' || by=true
 	[ ! -e /sys/kernel/btf/vmlinux ] || kernel=here
 	export WORKLOAD_FILE="$logs/trapstat-file"
 	# shellcheck disable=SC2086 # a list of words
@@ -207,7 +208,8 @@ json_here() {
 	"$trapstat" crashes -S --json -- "$workload-shared" library 3 >"$logs/json-library" &&
 	{ ! has_btf || files stacks "$logs/json-library" |
 		grep -x '3 [^;]*;deeper;deep;crash_each'; } &&
-	"$trapstat" --json -H -o "$logs/json-command" -- "$workload" anon 1000 segv 5 &&
+	file=$logs/json-command && "$trapstat" --json -H -o "$file" -- "$workload" anon 1000 ud 5 &&
+	says '"#PF","with_signal":false' && says "\"#UD\",\"with_signal\":$by" &&
 	"$trapstat" --json -C 0.2 3 >"$logs/json-traps" || return 1
 	for view in '-t' '-g' '-f' '-S -w -c trapstat'; do
 		# shellcheck disable=SC2086 # a list of words

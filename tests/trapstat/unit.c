@@ -609,6 +609,7 @@ static const struct column columns[] = {
 	{ "P99", "p99_ns", CELL_NS, 4 },
 	{ "TIME%", "time_percent", CELL_PERCENT, 3 },
 	{ "NAME", "name", CELL_TEXT, 0, 12 },
+	{ NULL, "is_odd", CELL_BOOL },
 };
 
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
@@ -635,12 +636,13 @@ static void add_test_row(struct table *t, double id, double rate, double ns, con
 	table_number(t, ns, ns);
 	table_number(t, true, ns / 1e5);
 	table_text(t, name);
+	table_number(t, true, (int)id % 2);
 }
 
 #define JSON_ROW								\
 	"{\"type\":\"test\",\"time\":1.5,\"seconds\":2.0,\"id\":1,\"rate_per_s\":3.0,"	\
 	"\"zero_per_s\":0.0,\"unknown_ns\":null,\"p99_ns\":1500,\"time_percent\":0.015,"	\
-	"\"name\":\"/kubepods/burstable/pod1234/cri-5678\"}\n"
+	"\"name\":\"/kubepods/burstable/pod1234/cri-5678\",\"is_odd\":true}\n"
 
 static void test_tables(void)
 {
