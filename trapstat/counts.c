@@ -417,7 +417,7 @@ void sum_add(struct fault_sum *to, const struct fault_sum *sum)
 }
 
 /**
- * sum_percentile - How long at most a share of the faults took
+ * sum_percentile - The duration that a share of the faults did not exceed
  * @sum:	these faults
  * @share:	0.5 for the median
  *
@@ -425,15 +425,14 @@ void sum_add(struct fault_sum *to, const struct fault_sum *sum)
  */
 unsigned long long sum_percentile(const struct fault_sum *sum, double share)
 {
-	unsigned long long n = 0, seen = 0, want;
+	unsigned long long n = 0, seen = 0;
 	unsigned int i;
 
 	for (i = 0; i < BUCKETS; i++)
 		n += sum->bucket[i];
-	want = n * share;
 	for (i = 0; i < BUCKETS; i++) {
 		seen += sum->bucket[i];
-		if (seen > want)
+		if (seen >= n * share)
 			break;
 	}
 	if (!n || i == BUCKETS)

@@ -57,9 +57,9 @@ static void test_buckets(void)
 
 static void test_percentiles(void)
 {
-	static const double shares[] = { 0, 0.1, 0.5, 0.9, 0.99, 0.999 };
+	static const double shares[] = { 0.001, 0.1, 0.5, 0.9, 0.99, 0.999 };
 	static unsigned long long ns[20000];
-	struct fault_sum sum, all = {}, none = {};
+	struct fault_sum sum, all = {}, none = {}, two = { .max = 195 };
 	const int n = sizeof(ns) / sizeof(*ns);
 
 	srandom(46);
@@ -73,12 +73,17 @@ static void test_percentiles(void)
 		sum_add(&all, &sum);
 	}
 	qsort(ns, n, sizeof(*ns), by_size);
-	for (unsigned int i = 0; i < sizeof(shares) / sizeof(*shares); i++)
-		check(is_near(sum_percentile(&all, shares[i]), ns[(int)(n * shares[i])]),
-		      "%g: %llu, not %llu", shares[i], sum_percentile(&all, shares[i]),
-		      ns[(int)(n * shares[i])]);
+	for (unsigned int i = 0; i < sizeof(shares) / sizeof(*shares); i++) {
+		unsigned long long found = sum_percentile(&all, shares[i]);
+		int rank = n * shares[i];	/* that many did not exceed it */
+
+		check(is_near(found, ns[rank - 1]), "%g: %llu", shares[i], found);
+	}
 	check(all.count == n && all.max == ns[n - 1], "count %llu, max %llu", all.count, all.max);
 	check(sum_percentile(&none, 0.5) == 0, "of nothing");
+	two.bucket[bucket_of(147)] = two.bucket[bucket_of(195)] = 1;
+	check(is_near(sum_percentile(&two, 0.5), 147) && is_near(sum_percentile(&two, 0.51), 195) &&
+	      is_near(sum_percentile(&two, 0.99), 195), "of two");
 }
 
 static void is_at(struct maps *maps, unsigned long long address, const char *name,
