@@ -48,7 +48,7 @@ static const char usage[] =
 	"  --capabilities          what this kernel lets it see    -h, --help, -V\n"
 	"MINOR: without I/O, MAJOR: with I/O, ELSEWHERE: did not reach handle_mm_fault(),\n"
 	"as for a bad address; noregs: by get_user_pages(), no trap. TIME%: of elapsed\n"
-	"time (traps: of all CPUs). \"N lost\": not counted. MEDIAN, P99: durations.\n"
+	"time (traps/s: of all CPUs). \"N lost\": not counted. MEDIAN, P99: durations.\n"
 	"Keys: q quit, s sort, p process, t thread, g cgroup, f file, v traps, h help\n";
 
 enum view { VIEW_TRAPS, VIEW_FAULTS, VIEW_RECORD, VIEW_EXPORT, VIEW_CRASHES, VIEW_REPORT };

@@ -44,15 +44,10 @@ static void init_cpus(const struct counts *c, int cpus, bool rates)
 	}
 }
 
-/* A machine may have far fewer CPUs than are possible */
 static int init_columns(const struct counts *c, bool rates, bool per_cpu)
 {
-	long cpus = per_cpu ? sysconf(_SC_NPROCESSORS_CONF) : 0;
+	int cpus = !per_cpu ? 0 : c->cpus < MOST_CPUS ? c->cpus : MOST_CPUS;
 
-	if (cpus > c->cpus)
-		cpus = c->cpus;
-	if (cpus > MOST_CPUS)
-		cpus = MOST_CPUS;
 	columns[0] = rates ? (struct column){ "USER/s", "user_per_s", CELL_RATE, 0 } :
 		     (struct column){ "USER", "user", CELL_COUNT, 0 };
 	columns[1] = rates ? (struct column){ "KERNEL/s", "kernel_per_s", CELL_RATE, 3 } :
