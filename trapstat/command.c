@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 enum { MOST_SLOW = 5 };
 
 static pid_t child;
+static bool *exec_failed;			/* shared with the child */
 static unsigned long long began;			/* ns */
 static __volatile__ unsigned long long ended_at;	/* ns, as of the last SIGCHLD */
 
@@ -277,12 +279,15 @@ int command_start(struct sources *s, const struct options *o)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	s->bpf->bss->spawner = syscall(SYS_gettid);
+	exec_failed = mmap(NULL, sizeof(*exec_failed), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	began = now_ns();
-	child = fork();
+	child = exec_failed == MAP_FAILED ? -1 : fork();
 	if (!child) {
 		dispositions_restore();
 		perf_restore_limit();
 		execvp(o->command[0], o->command);
+		*exec_failed = true;
 		fprintf(stderr, "trapstat: %s: %s\n", o->command[0], strerror(errno));
 		_exit(errno == ENOENT ? 127 : 126);
 	}
@@ -398,7 +403,7 @@ int view_command(struct sources *s, struct options *o)
 		}
 		if (failed || counts_end(&c, s)) {
 			status = 1;
-		} else {
+		} else if (!*exec_failed) {
 			status = goes_on ? 0 : status;
 			c.seconds = ((goes_on ? now_ns() : ended_at) - began) / 1e9;
 			if (summarize(out, &c, s, o, status, goes_on ? NULL : &usage))

@@ -94,7 +94,6 @@ commands_right() {
 	exits children 7 && faults 3000 3100 'MINOR user anon' && exits killed 137 &&
 	exits orphan 0 && cat "$file" && faults 500 600 'MINOR user anon' &&
 	grep -qE '^getrusage lacks [56][0-9][0-9]: of children that no parent has waited for$' "$file" &&
-	exits missing 127 && says 'trapstat: /nonexistent: No such file' &&
 	exits gone 2 && says 'no process 4000000' &&
 	exits uring 0 && faults 1000 1010 'MINOR kernel anon'
 }
