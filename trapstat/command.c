@@ -80,7 +80,7 @@ static const struct column columns[] = {
 	{ "MEMORY", "memory", CELL_TEXT },
 };
 
-enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+enum { COLUMN_COUNT, COLUMN_TIME = 2, COLUMNS = sizeof(columns) / sizeof(*columns) };
 
 static void add_row(struct table *t, const struct sources *s, const struct fault_key *key,
 		    const struct fault_sum *sum, unsigned long long all, double seconds)
@@ -97,6 +97,19 @@ static void add_row(struct table *t, const struct sources *s, const struct fault
 	table_text(t, outcome_name(s, key->outcome));
 	table_text(t, mode_names[key->mode]);
 	table_text(t, text_flags(key->outcome, key->flags).text);
+}
+
+/* Half of the rows that stay have the most time: major faults may be few */
+static void cut_rows(struct table *t, int rows)
+{
+	struct table rest = *t;
+
+	table_sort(t, COLUMN_TIME);
+	rest.cell += rows / 2 * COLUMNS;
+	rest.cells -= rows / 2 * COLUMNS;
+	table_sort(&rest, COLUMN_COUNT);
+	table_cut(t, rows);
+	table_sort(t, COLUMN_COUNT);
 }
 
 /* What only exceptions:page_fault_* has seen gets a row of its own, for each mode */
@@ -135,13 +148,16 @@ static void print_outcomes(const struct output *out, struct counts *c, const str
 		if (none.count)
 			add_row(&t, s, &key, &none, all, c->seconds);
 	}
-	sort_rows(&t, o, 0);
+	sort_rows(&t, o, COLUMN_COUNT);
 	if (!out->is_json)
 		fputs("\nPAGE FAULTS\n", out->file);
 	if (rows && table_rows(&t) > rows && !out->is_json) {
 		int more = table_rows(&t) - rows;
 
-		table_cut(&t, rows);
+		if (!strcmp(o->sort, columns[COLUMN_COUNT].head) && knows_durations(s))
+			cut_rows(&t, rows);
+		else
+			table_cut(&t, rows);
 		table_print(out, &t);
 		fprintf(out->file, "and %d more (-n 0 shows all)\n", more);
 	} else {
