@@ -161,13 +161,9 @@ done
 check 'KERNEL_TREE: git am -3 takes a tree close to the base' three_way
 check 'KERNEL_TREE: conflicts that the user solves' conflict
 check 'make clean removes builds, and no work of the user' cleaned
-check 'bad input: make deb of no such BASE' no_deb 'choose one of these: linux-' BASE=linux-9.9
 check 'bad input: make deb, CONFIG is not a file' no_deb 'is not a file' CONFIG="$logs/none"
 echo CONFIG_ARM64=y >"$logs/arm64.config"
 check 'bad input: make deb, CONFIG is of another architecture' \
 	no_deb 'is not an x86-64 kernel configuration' CONFIG="$logs/arm64.config"
 check 'bad input: make deb, no modules are in use' \
 	no_deb 'with the output of lsmod' LOCALMODCONFIG="$logs/none"
-mkdir -p "$logs/mine" && touch "$logs/mine/work"
-check 'bad input: make series into a folder that has something else' fails 'not hold a series' \
-	"$top/scripts/series/make" --to "$logs/mine" "$base"
