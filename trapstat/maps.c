@@ -194,13 +194,23 @@ static bool find(struct maps *maps, unsigned long long address, struct place *pl
 /* Another process may have the number by now, or the process has called exec */
 static bool is_of(const struct event *event, const struct maps *maps)
 {
-	char comm[COMM_SIZE];
+	static struct {
+		unsigned int tid;
+		unsigned long long when;	/* ns */
+		char comm[COMM_SIZE];
+	} last;
 
 	if (maps->pid != event->pid || !strcmp(maps->comm, event->comm))
 		return maps->pid == event->pid;
+	if (event->tid == event->pid)
+		return false;
 	/* A thread may have a name of its own */
-	read_comm(event->pid, event->tid, comm);
-	return event->tid != event->pid && !strcmp(comm, event->comm);
+	if (last.tid != event->tid || now_ns() - last.when > FRESH) {
+		last.tid = event->tid;
+		last.when = now_ns();
+		read_comm(event->pid, event->tid, last.comm);
+	}
+	return !strcmp(last.comm, event->comm);
 }
 
 static bool look_up(const struct event *event, unsigned long long address, struct place *place,
