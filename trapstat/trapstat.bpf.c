@@ -569,9 +569,20 @@ int BPF_KRETPROBE(mm_kretprobe, unsigned int ret)
 	return mm_ends(ctx, 0, PT_REGS_SP(ctx) - RETURN_SIZE, ret);
 }
 
+static __always_inline void forget(__u64 task)
+{
+	bpf_map_delete_elem(&begun, &task);
+	bpf_map_delete_elem(&calls, &task);
+	bpf_map_delete_elem(&perf_tasks, &task);
+	bpf_map_delete_elem(&waits, &task);
+	bpf_map_delete_elem(&followed, &task);
+}
+
 /*
  * The tasks to follow. sched_wakeup_new fires for each new task before it runs, for workers of
- * io_uring and vhost too, and its probes are not preempted: none is skipped.
+ * io_uring and vhost too, and its probes are not preempted: none is skipped. While somebody else
+ * attaches to sched_process_free, the kernel may leave out process_free() for the task that had
+ * this address before.
  */
 SEC("raw_tp/sched_wakeup_new")
 int wakeup_new(struct bpf_raw_tracepoint_args *ctx)
@@ -579,6 +590,7 @@ int wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 	__u64 task = bpf_get_current_task(), child = ctx->args[0];
 	__u8 one = 1;
 
+	forget(child);
 	if (!bpf_map_lookup_elem(&followed, &task) && !(spawner && (__u32)pid_tgid() == spawner))
 		return 0;
 	if (bpf_map_update_elem(&followed, &child, &one, BPF_ANY))
@@ -592,11 +604,7 @@ int process_free(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 task = ctx->args[0];
 
-	bpf_map_delete_elem(&begun, &task);
-	bpf_map_delete_elem(&calls, &task);
-	bpf_map_delete_elem(&perf_tasks, &task);
-	bpf_map_delete_elem(&waits, &task);
-	bpf_map_delete_elem(&followed, &task);
+	forget(task);
 	if (config.crashes)
 		send_kept(task, false);
 	return 0;
