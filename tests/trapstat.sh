@@ -86,6 +86,19 @@ held() {
 as_getrusage() {
 	[ "$(sed -n 's/^counted: \(.*\); getrusage: \(.*\)/\1\n\2/p' "$file" | uniq | wc -l)" = 1 ]
 }
+# The kernel skips a program that it runs already on that CPU. That is an event, and never a task
+within_lost() {
+	local counted lost used
+	lost=$(lost_most)
+	counted=$(sed -n 's/^counted: \(.*\) minor, \(.*\) major; .*/\1 + \2/p' "$file" | bc)
+	used=$(sed -n 's/.*getrusage: \(.*\) minor, \(.*\) major$/\1 + \2/p' "$file" | bc)
+	echo "$file: $counted counted, $used used, $lost lost"
+	[ "$counted" -le "$used" ] && [ "$((used - counted))" -le "$lost" ]
+}
+# A task that is gone leaves nothing in a map, by tests/trapstat/brief. Its trap need not have ended
+few_left() {
+	[ "$(sed -n 's/^map [a-z_]*: //p' "$file" | awk '$1 <= 20 { n++ } END { print n }')" = 6 ]
+}
 # With our events: guest without BTF, tools with it
 is_ours() { [ "$kernel" = guest ] || [ "$kernel" = tools ]; }
 has_btf() { [ "$kernel" != guest ]; }

@@ -198,16 +198,11 @@ static void test_texts(void)
 {
 	struct place place = { .name = "a\033b", .offset = 0x10 };
 
-	is_text(text_ns(0).text, "0ns");
-	is_text(text_ns(999).text, "999ns");
-	is_text(text_ns(1000).text, "1.00us");
 	is_text(text_ns(9994).text, "9.99us");
 	is_text(text_ns(9996).text, "10.0us");
 	is_text(text_ns(999499).text, "999us");
 	is_text(text_ns(999500).text, "1.00ms");
 	is_text(text_ns(137000000000).text, "137s");
-	is_text(text_number(true, 7).text, "7");
-	is_text(text_number(false, 7).text, "-");
 	is_text(text_flags(OUTCOME_MINOR, FLAG_ANON | FLAG_COW | FLAG_NUMA_HINT).text,
 		"anon,cow,numa");
 	is_text(text_flags(OUTCOME_MINOR, FLAG_RETRIED).text, "special");
@@ -389,7 +384,6 @@ static void test_names(void)
 	is_function("_ZN14TimePartitionsC2Ev", "TimePartitions::TimePartitions");
 	is_function("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
 	is_function("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
-	is_function("step_anon", "step_anon");
 	is_function("a\033b", "a?b");
 }
 
@@ -707,9 +701,7 @@ static void test_codes(void)
 	is_text(text_error(ROW_PF, 0x35).text, "execute, user, page present, protection key");
 	is_text(text_error(13, 0x1c).text, "selector 0x18 of the LDT");
 	is_text(text_error(13, 0).text, "-");
-	is_text(code_name(11, 1).text, "SEGV_MAPERR");
 	is_text(code_name(11, 0).text, "SIGSEGV");
-	is_text(code_name(4, 2).text, "ILL_ILLOPN");
 	is_text(code_name(8, 15).text, "SIGFPE 15");
 	is_text(code_name(1, 1).text, "-");
 }
