@@ -284,7 +284,8 @@ static __always_inline int fault_ended(void *ctx, struct fault *f, const struct 
 
 	if (kind != NO_FIELD)
 		flags = kind < KIND_NUMBERS ? config.kinds[kind] : FLAG_KIND_UNKNOWN;
-	for (int i = 0; i < FLAG_BITS; i++)
+	/* Most faults have none */
+	for (int i = 0; n->flags && i < FLAG_BITS; i++)
 		if (n->flags & 1U << i)
 			flags |= config.flags[i];
 	f->flags = flags;
