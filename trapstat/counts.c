@@ -316,6 +316,8 @@ int counts_init(struct counts *c, struct sources *s)
 	if (counts_end(c, s))
 		return -1;
 	counts_next(c);
+	if (s->is_verbose)
+		fprintf(stderr, "trapstat: counting\n");
 	return 0;
 }
 

@@ -248,13 +248,14 @@ static void cut_off(struct recorder *r, const char *path)
 	r->events = r->safe.events;
 }
 
-static void note_begin(struct record_begin *begin)
+/* All that ends from then on is in the record */
+static void note_begin(struct record_begin *begin, const struct counts *c)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	begin->realtime = now.tv_sec * 1000000000ULL + now.tv_nsec;
-	begin->monotonic = now_ns();
+	begin->monotonic = c->begin;
+	begin->realtime = now.tv_sec * 1000000000ULL + now.tv_nsec - (now_ns() - c->begin);
 }
 
 /**
@@ -279,7 +280,7 @@ int view_record(struct sources *s, struct options *o)
 		fprintf(stderr, "trapstat: %s: %s\n", o->file, strerror(errno));
 		return 2;
 	}
-	note_begin(&r.begin);
+	note_begin(&r.begin, &c);
 	r.sink->begin(r.out);
 	failed = !flush(&r);
 	if (!failed && o->command && command_start(s, o))

@@ -436,8 +436,7 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 		      stderr);
 		is_said = true;
 	}
-	if (!error && verbose)
-		fprintf(stderr, "trapstat: counting\n");
+	s->is_verbose = verbose;
 	return error;
 }
 

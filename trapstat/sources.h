@@ -26,7 +26,7 @@ struct sources {
 	struct trapstat_bpf *bpf;
 	const struct config *config;
 	enum ends ends;
-	bool btf, find_vma, has_regs;
+	bool btf, find_vma, has_regs, is_verbose;
 	bool traps, times, begins, signals, nmi, mce, follow;
 	bool waits, refaults;		/* of --why */
 	bool traps_by_signal;		/* no more of them than have a signal */

@@ -177,8 +177,8 @@ static int open_same(const char *path, const struct file_path *want, struct file
 	int fd = open_file(path, key.ino);
 	struct stat st;
 
-	if (fd >= 0 && (fstat(fd, &st) || (unsigned long long)st.st_size != want->size ||
-			!is_on(fd, &st, key.dev))) {
+	if (fd >= 0 && (fstat(fd, &st) || !is_on(fd, &st, key.dev) ||
+			(want && (unsigned long long)st.st_size != want->size))) {
 		close(fd);
 		fd = -1;
 	}
@@ -308,7 +308,9 @@ void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 		snprintf(of_process, sizeof(of_process), "/proc/%u/root%s", pid, path);
 		fd = open_file(of_process, key.ino);
 	}
-	/* The process has ended: find_binary() may know its path */
+	if (fd < 0)	/* the process has ended */
+		fd = open_same(path, NULL, key);
+	/* find_binary() may know another path */
 	if (fd >= 0)
 		add_binary(key, path, fd);
 }
