@@ -227,7 +227,7 @@ static void fill_end(struct record_end *end, const struct recorder *r, const str
 	end->events = r->events;
 	end->lost = lost_of(c) + c->lost[LOST_TASKS];	/* each has one event at least */
 	end->skipped = skipped_of(c);
-	text = fmemopen(end->losses, sizeof(end->losses), "w");
+	text = fmemopen(end->losses, sizeof(end->losses) - 1, "w");
 	if (!text)
 		return;
 	print_losses(text, 1000, r, false);
