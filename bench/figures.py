@@ -19,7 +19,7 @@ import sys
 # unpatched kernel: a static branch that is off is one instruction. exc_page_fault() has one,
 # handle_mm_fault() has two, and a mark is one more. GCC 12 lays out the path of a fault from
 # kernel mode with two more, and that of a first write with one more. Other ways compare with
-# "off" in the same boot. Their means have 3 for the timer in each event, and vary by one.
+# "off" in the same boot. Each mean has 3 for the timer in each event, and varies by one.
 GOALS = '''
 off             getpid          0
 off             int3            2

@@ -133,6 +133,7 @@ static void print_histogram(FILE *out, const struct histogram *sum, const char *
 
 static void print_faults(FILE *out, const struct sources *s, bool is_timed)
 {
+	static unsigned long long elsewhere[MODES][MEMORIES];
 	const int each = MODES * MEMORIES;
 	char labels[128], outcome[16];
 
@@ -141,9 +142,14 @@ static void print_faults(FILE *out, const struct sources *s, bool is_timed)
 		const struct histogram *sum = &all.fault[i / each][mode][memory];
 		unsigned long long n = sum->all, reached;
 
-		/* ELSEWHERE: they have got no further */
-		reached = i / each == OUTCOME_BEGUN ? all.fault[OUTCOME_REACHED][mode][memory].all : 0;
-		n -= reached < n ? reached : n;
+		/* ELSEWHERE: they have got no further. One on its way must not make it fall later */
+		if (i / each == OUTCOME_BEGUN) {
+			reached = all.fault[OUTCOME_REACHED][mode][memory].all;
+			n -= reached < n ? reached : n;
+			if (n < elsewhere[mode][memory])
+				n = elsewhere[mode][memory];
+			elsewhere[mode][memory] = n;
+		}
 		lower(outcome, outcome_name(s, i / each));
 		snprintf(labels, sizeof(labels), "outcome=\"%s\",mode=\"%s\",memory=\"%s\"", outcome,
 			 mode_names[mode], memory_names[memory]);

@@ -54,9 +54,9 @@ struct {
 } begun SEC(".maps");
 
 /*
- * By the address of the task, which no other task has until sched_process_free fires for it. Not
- * in task local storage: while one task is preempted in that, Linux 6.1 and 6.12 refuse it to the
- * next one on that CPU.
+ * By the address of the task, which no other task has until sched_process_free fires for it; if
+ * that was left out, wakeup_new() forgets the former one. Not in task local storage: while one
+ * task is preempted in that, Linux 6.1 and 6.12 refuse it to the next one on that CPU.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

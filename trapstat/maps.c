@@ -126,8 +126,9 @@ static unsigned short kind_of_own(unsigned int minor, const char *name)
 
 	if (!shmem.st_ino) {
 		fd = memfd_create("trapstat", MFD_CLOEXEC);
-		if (fd < 0 || fstat(fd, &shmem))
+		if (fd < 0)
 			return FLAG_KIND_UNKNOWN;
+		fstat(fd, &shmem);
 		close(fd);
 	}
 	if (minor == minor(shmem.st_dev))

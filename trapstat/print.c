@@ -293,14 +293,14 @@ static const struct column crash_columns[] = {
 	{ "PID", "pid", CELL_COUNT, 0, 0, 7 },
 	{ NULL, "tid", CELL_COUNT },
 	{ "OWN-PID", "own_pid", CELL_COUNT, 10, 0, 7 },
-	{ "COMM", "comm", CELL_TEXT, 1, 0, 15 },
+	{ "COMM", "comm", CELL_TEXT, 1, 12, 15 },
 	{ "ADDRESS", "address", CELL_TEXT, 3, 0, 14 },
 	{ "MAPPING", "mapping", CELL_TEXT, 9, 0, 20 },
 	{ "ERROR", "error", CELL_TEXT, 5, 7, 29 },
 	{ NULL, "error_code", CELL_COUNT },
 	{ NULL, "ip", CELL_TEXT },
 	{ NULL, "ip_mapping", CELL_TEXT },
-	{ "INSTRUCTION", "instruction", CELL_TEXT, 2, 12, 30 },
+	{ "INSTRUCTION", "instruction", CELL_TEXT, 2, 15, 30 },
 	{ "CGROUP", "cgroup", CELL_TEXT, 11, 20, 40 },
 };
 
@@ -573,7 +573,7 @@ void print_lost(const struct output *out, const struct counts *c, bool is_verbos
 	if (!c->knows_skips && !out->is_repeated)
 		fputs("Linux before 6.7 does not count skipped kprobes\n", out->file);
 	if (c->failed[FAILED_STACK])
-		fprintf(out->file, "%llu stacks are missing: BPF had no room for them\n",
+		fprintf(out->file, "%llu stacks are missing: others had their places\n",
 			c->failed[FAILED_STACK]);
 	for (int i = 0; i < FAILURES && is_verbose; i++)
 		if (c->failed[i])

@@ -164,7 +164,7 @@ static bool attach_all(struct sources *s, const struct config *config)
 		freed = attach(s, p->process_free);
 		/* In this order, no signal waits for one that is not attached */
 		s->signals = attach(s, p->signal_deliver) && attach(s, p->signal_generate);
-		s->follow = config->follow && freed && attach(s, p->wakeup_new);
+		s->follow = freed && attach(s, p->wakeup_new);
 		return s->signals;
 	}
 	switch (s->ends) {
@@ -202,8 +202,7 @@ static bool attach_all(struct sources *s, const struct config *config)
 		attach_waits(s);
 	s->times = config->traps && attach(s, p->trap_exit);
 	s->traps = config->traps && attach(s, p->trap_entry);
-	if (config->follow)
-		s->follow = attach(s, p->wakeup_new) && freed;
+	s->follow = attach(s, p->wakeup_new) && freed;
 	if (!config->traps)
 		return true;
 	s->signals = attach(s, p->signal_generate);

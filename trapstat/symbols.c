@@ -271,8 +271,9 @@ static struct binary *add_binary(struct file_key key, const char *path, int fd)
 			close(fd);
 		return NULL;
 	}
-	if (binaries++ == MOST_BINARIES)
+	if (binaries == MOST_BINARIES)
 		free_binaries();
+	binaries++;
 	binary->file = key;
 	tsearch(binary, &all_binaries, by_file);
 	binary->dwfl = fd < 0 ? NULL : dwfl_begin(&callbacks);
@@ -308,7 +309,7 @@ void note_file(struct file_key key, unsigned int pid, unsigned long long start,
 		snprintf(of_process, sizeof(of_process), "/proc/%u/root%s", pid, path);
 		fd = open_file(of_process, key.ino);
 	}
-	if (fd < 0)	/* the process has ended */
+	if (fd < 0)	/* the process has ended a moment ago */
 		fd = open_same(path, NULL, key);
 	/* find_binary() may know another path */
 	if (fd >= 0)

@@ -276,7 +276,8 @@ static void print_text(FILE *out, const char *text, int width, bool is_last)
 
 	if (more)
 		size = more - text;
-	while (size > width && !memchr(text, '<', size) && (more = memrchr(text, ',', size)))
+	while (size > width && (more = memrchr(text, ',', size)) && more[1] == ' ' &&
+	       !memchr(text, '<', size))
 		size = more - text;
 	if (size <= width)
 		fprintf(out, "%.*s%*s", size, text, is_last ? 0 : width - size, "");

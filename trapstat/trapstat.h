@@ -101,7 +101,7 @@ enum failure {
 	FAILED_NAME,		/* a name could not be read */
 	FAILED_READ,		/* other memory of the kernel, which counts as 0 */
 	FAILED_CODE,		/* the instruction of a #GP: it has no row of its own */
-	FAILED_STACK,		/* -S: no room for one more */
+	FAILED_STACK,		/* -S: another one has its place */
 	FAILED_WAIT,		/* --why: no room to note it, or its program was skipped */
 	FAILED_ERROR,		/* no room for an error code */
 	FAILED_SLOW,		/* another program of that CPU was at its slowest faults */

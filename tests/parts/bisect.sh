@@ -5,7 +5,8 @@
 # So that git bisect never meets a kernel that is broken by the series. There is one
 # work tree for all of them, and make builds what the next patch changes. At the end,
 # pagefault comes once more, whole, on the base, and so does each series that stands on the
-# first patches of another one, on these alone. FIRST and LAST are numbers in this order: without them, it is all.
+# first patches of another one, on these alone. FIRST and LAST are numbers in this order:
+# without them, all are built.
 
 demo=$logs/bisect.demo
 gcc -O2 -static -o "$demo" "$top/scripts/vm/demo.c"

@@ -300,8 +300,8 @@ metrics_right() {
 		"$job/metrics" >"$job/metrics.last"
 	[ "$(ls "$job/export")" = trapstat.prom ] || return 1
 	for of in metrics.last export/trapstat.prom; do
-		metric "$of" 6000 6200 \
-			'page_fault\(s_total\|_seconds_count\) memory=anon mode=user outcome=minor' &&
+		metric "$of" 3000 3100 'page_faults_total memory=anon mode=user outcome=minor' &&
+		metric "$of" 3000 3100 'page_fault_seconds_count memory=anon mode=user outcome=minor' &&
 		metric "$of" 500 600 'page_fault_seconds_bucket le=+Inf memory=shmem mode=user outcome=minor' &&
 		metric "$of" 3500 4000 'traps_total mode=user trap=#PF' && metric "$of" 0 0 'lost_total .*' &&
 		metric "$of" 80 80 'signals_total si_code=1 signal=SIGFPE' || return 1
