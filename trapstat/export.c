@@ -142,7 +142,7 @@ static void print_faults(FILE *out, const struct sources *s, bool is_timed)
 		const struct histogram *sum = &all.fault[i / each][mode][memory];
 		unsigned long long n = sum->all, reached;
 
-		/* ELSEWHERE: they have got no further. One on its way must not make it fall later */
+		/* ELSEWHERE: they have got no further. One on its way must not lower it later */
 		if (i / each == OUTCOME_BEGUN) {
 			reached = all.fault[OUTCOME_REACHED][mode][memory].all;
 			n -= reached < n ? reached : n;
@@ -151,8 +151,8 @@ static void print_faults(FILE *out, const struct sources *s, bool is_timed)
 			elsewhere[mode][memory] = n;
 		}
 		lower(outcome, outcome_name(s, i / each));
-		snprintf(labels, sizeof(labels), "outcome=\"%s\",mode=\"%s\",memory=\"%s\"", outcome,
-			 mode_names[mode], memory_names[memory]);
+		snprintf(labels, sizeof(labels), "outcome=\"%s\",mode=\"%s\",memory=\"%s\"",
+			 outcome, mode_names[mode], memory_names[memory]);
 		if (is_timed && sum->timed)
 			print_histogram(out, sum, labels);
 		else if (!is_timed && n)

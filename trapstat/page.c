@@ -276,7 +276,8 @@ static void end(FILE *out, const struct record_end *end)
 				 "command", end->command, "kernel", end->kernel,
 				 "source", end->source, "seconds", end->seconds, "events",
 				 (json_int_t)end->events, "losses", end->losses, "bin",
-				 (json_int_t)page.bin, "bins", BINS, "series", series(), "heat", heat());
+				 (json_int_t)page.bin, "bins", BINS, "series", series(),
+				 "heat", heat());
 	char *text;
 
 	for (int i = 0; i < TOPS; i++)

@@ -81,7 +81,8 @@ static void test_percentiles(void)
 	}
 	check(all.count == n && all.max == ns[n - 1], "count %llu, max %llu", all.count, all.max);
 	check(sum_percentile(&none, 0.5) == 0, "of nothing");
-	two.bucket[bucket_of(147)] = two.bucket[bucket_of(195)] = 1;
+	two.bucket[bucket_of(147)] = 1;
+	two.bucket[bucket_of(195)] = 1;
 	check(is_near(sum_percentile(&two, 0.5), 147) && is_near(sum_percentile(&two, 0.51), 195) &&
 	      is_near(sum_percentile(&two, 0.99), 195), "of two");
 }
@@ -137,8 +138,9 @@ static void test_callers(void)
 	pthread_t id;
 
 	read_comm(own.pid, own.pid, own.comm);
-	other = gone = own;
-	strcpy(other.comm, "another");
+	other = own;
+	gone = own;
+	copy(other.comm, COMM_SIZE, "another");
 	gone.pid = 1 << 30;
 	check(locate(&own, code, &place) && place.file.ino, "the code of this");
 	for (int i = 0; i < 2; i++) {
