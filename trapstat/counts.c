@@ -62,14 +62,15 @@ static void read_traps(struct counts *c, const struct sources *s)
 }
 
 /* What a program counts: a skip of the others loses an event */
-static unsigned long long *skips_of(struct skips *skips, const char *program, bool is_recorded)
+static unsigned long long *skips_of(struct skips *skips, const char *program,
+				    const struct config *config)
 {
 	if (!strncmp(program, "why_", 4))
 		return &skips->waits;
-	if (!strcmp(program, "trap_exit") && !is_recorded)
+	if (!strcmp(program, "trap_exit") && !config->record)
 		return &skips->times;
 	if (!strcmp(program, "wakeup_new"))
-		return &skips->tasks;
+		return config->follow ? &skips->tasks : NULL;
 	/* What these keep or forget is printed or forgotten later */
 	return strcmp(program, "process_free") && strcmp(program, "signal_deliver") ?
 	       &skips->calls : NULL;
@@ -88,7 +89,7 @@ static int read_skips(struct skips *skips, struct sources *s)
 		unsigned int size = sizeof(info);
 		int fd = bpf_program__fd(program);
 
-		n = skips_of(skips, bpf_program__name(program), s->config->record);
+		n = skips_of(skips, bpf_program__name(program), s->config);
 		if (!n || fd < 0)
 			continue;
 		if (bpf_obj_get_info_by_fd(fd, &info, &size))

@@ -151,7 +151,7 @@ static void check_pid(unsigned int pid, const struct config *config)
 			sscanf(line, "Tgid: %u", &process);
 	fclose(f);
 	if (within && config->ns_ino)
-		die("%u is in a PID namespace within ours: use -g, or trapstat of the first one",
+		die("%u is in a PID namespace within ours: use --cgroup, or trapstat on the host",
 		    pid);
 	if (process != pid)
 		die("%u is a thread of process %u: use -p %u -t", pid, process, process);

@@ -198,7 +198,7 @@ static bool is_of(const struct event *event, const struct maps *maps)
 	static struct {
 		unsigned int tid;
 		unsigned long long when;	/* ns */
-		char comm[COMM_SIZE];
+		char comm[COMM_SIZE], leader[COMM_SIZE];
 	} last;
 
 	if (maps->pid != event->pid || !strcmp(maps->comm, event->comm))
@@ -210,8 +210,9 @@ static bool is_of(const struct event *event, const struct maps *maps)
 		last.tid = event->tid;
 		last.when = now_ns();
 		read_comm(event->pid, event->tid, last.comm);
+		read_comm(event->pid, event->pid, last.leader);
 	}
-	return !strcmp(last.comm, event->comm);
+	return !strcmp(last.comm, event->comm) && !strcmp(last.leader, maps->comm);
 }
 
 static bool look_up(const struct event *event, unsigned long long address, struct place *place,

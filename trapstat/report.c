@@ -61,8 +61,9 @@ static void read_end(struct record_end *end, json_t *args)
 	copy(end->kernel, sizeof(end->kernel), text_of(args, "kernel"));
 	copy(end->source, sizeof(end->source), text_of(args, "source"));
 	end->seconds = json_number_value(json_object_get(args, "seconds"));
-	snprintf(end->losses, sizeof(end->losses), "%lld lost",
-		 (long long)json_integer_value(json_object_get(args, "lost")));
+	snprintf(end->losses, sizeof(end->losses), "%lld lost, skipped programs %lld\n",
+		 (long long)json_integer_value(json_object_get(args, "lost")),
+		 (long long)json_integer_value(json_object_get(args, "skipped")));
 	if (json_object_get(args, "losses"))
 		copy(end->losses, sizeof(end->losses), text_of(args, "losses"));
 }
@@ -78,7 +79,7 @@ static void read_end(struct record_end *end, json_t *args)
  */
 int view_report(const char *from, const char *to)
 {
-	struct record_end end = { .command = "?", .losses = "how many were lost is not known" };
+	struct record_end end = { .command = "?", .losses = "how many were lost is not known\n" };
 	FILE *in = fopen(from, "r"), *out;
 	bool whole = false;
 	struct shown shown;

@@ -577,6 +577,8 @@ static __always_inline void forget(__u64 task)
 	bpf_map_delete_elem(&perf_tasks, &task);
 	bpf_map_delete_elem(&waits, &task);
 	bpf_map_delete_elem(&followed, &task);
+	if (config.crashes)
+		send_kept(task, false);
 }
 
 /*
@@ -603,11 +605,7 @@ int wakeup_new(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_process_free")
 int process_free(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 task = ctx->args[0];
-
-	forget(task);
-	if (config.crashes)
-		send_kept(task, false);
+	forget(ctx->args[0]);
 	return 0;
 }
 

@@ -157,6 +157,10 @@ static void test_callers(void)
 	pthread_create(&id, NULL, wait_as_another, &thread.tid);
 	while (!__atomic_load_n(&thread.tid, __ATOMIC_ACQUIRE))
 		;
+	/* Those of before exec() are not of it */
+	copy(all_maps[own.pid % 64].comm, COMM_SIZE, "sh");
+	all_maps[own.pid % 64].when = 0;
+	copy(all_maps[own.pid % 64].text, 64, "0-ffffffffffff r-xp 0 0:0 0 [stale]\n");
 	check(locate(&thread, code, &place) && place.file.ino, "a thread with another name");
 	maps_free();
 }
@@ -478,6 +482,7 @@ static void is_lost(const struct counts *c, int width, bool is_json, const char 
 static void test_lost(void)
 {
 	struct counts c = { .lost = { [LOST_FAULTS] = 3, [LOST_CALLS] = 2 }, .knows_skips = true };
+	const struct config record = { .record = 1 }, follow = { .follow = 1 };
 	struct skips skips = {};
 
 	is_lost(&c, 0, false, "5 lost, faults 3, skipped programs 2\n");
@@ -497,13 +502,13 @@ static void test_lost(void)
 	c.knows_skips = false;
 	is_lost(&c, 80, false,
 		"at least 0 lost\nLinux before 6.7 does not count skipped kprobes\n");
-	check(skips_of(&skips, "why_switch", true) == &skips.waits &&
-	      skips_of(&skips, "trap_exit", false) == &skips.times &&
-	      skips_of(&skips, "trap_exit", true) == &skips.calls &&
-	      skips_of(&skips, "trap_entry", false) == &skips.calls &&
-	      skips_of(&skips, "wakeup_new", false) == &skips.tasks &&
-	      !skips_of(&skips, "signal_deliver", false) &&
-	      !skips_of(&skips, "process_free", false), "what a skipped program counts");
+	check(skips_of(&skips, "why_switch", &record) == &skips.waits &&
+	      skips_of(&skips, "trap_exit", &follow) == &skips.times &&
+	      skips_of(&skips, "trap_exit", &record) == &skips.calls &&
+	      skips_of(&skips, "wakeup_new", &follow) == &skips.tasks &&
+	      !skips_of(&skips, "wakeup_new", &record) &&
+	      !skips_of(&skips, "signal_deliver", &follow) &&
+	      !skips_of(&skips, "process_free", &follow), "what a skipped program counts");
 }
 
 static void test_signals(void)
