@@ -188,15 +188,14 @@ options_here() {
 	"$workload" sleep 2500 anon 20000 sleep 4000 &
 	files fits "$trapstat" -S -c workload faults 4 1 >"$file" && cat "$file" &&
 	grep -qx ' *step_anon' "$file" || return 1
-	[ "$("$trapstat" -- /nosuch 2>"$file"; echo $?)" = 127 ] &&
+	[ "$("$trapstat" -- /nosuch 2>"$file" || echo $?)" = 127 ] &&
 	says 'trapstat: /nosuch: No such file' && ! grep TRAP "$file" || return 1
 	rm -f "$file.done"
-	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full; echo $?)" = 1 ] &&
+	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full ||
+		echo $?)" = 1 ] &&
 	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
-	sleep 0.5 &
-	one=$!
-	sleep 1 &
-	two=$!
+	sleep 0.5 & one=$!
+	sleep 1 & two=$!
 	timeout 20 "$trapstat" -p "$one,$two" 100 >"$file" 2>&1 &&
 	says "process $one has ended" && says "process $two has ended" || return 1
 	# Without an argument, five lines say what this kernel lets it see
