@@ -204,7 +204,7 @@ static void print_losses(FILE *out, int width, const struct recorder *r, bool is
 	for (size_t i = 0; i < c->faults; i++)
 		noregs += c->fault[i].key.mode == MODE_NONE ? c->fault[i].sum.count : 0;
 	if (noregs && r->s->ends == ENDS_BY_PERF)
-		fprintf(out, "%llu faults of get_user_pages() are missing: perf has no such event\n",
+		fprintf(out, "%llu faults of get_user_pages() are missing: perf only counts them\n",
 			noregs);
 }
 
