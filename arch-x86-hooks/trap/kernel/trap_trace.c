@@ -68,6 +68,8 @@ static __always_inline bool trap_trace_begin(struct pt_regs *regs)
 		return false;
 	}
 
+	/* GCC then reads trace_recursion above only if it needs it */
+	barrier();
 	trace_recursion_set(TRACE_TRAP_BIT);
 	/* Only traps on this CPU read the bit, so barrier() suffices */
 	barrier();
