@@ -154,7 +154,7 @@ lives_right() {
 leaks_right() {
 	local name
 	for name in leaks-kprobe $(! has_btf || echo leaks-perf); do
-		accounted "$name" && cat "$file" && says 'ILL_ILLOPN 5000' && few_left || return 1
+		accounted "$name" && cat "$file" && says 'ILL_ILLOPN 5000' && few_left 10 || return 1
 	done
 }
 # BPF finds the mappings, for a reader who may not look into /proc
