@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* trapstat -- command: the traps of the whole life of a command and its children */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -278,6 +280,36 @@ static int summarize(FILE *file, struct counts *c, const struct sources *s,
 		free(text);
 	}
 	return 0;
+}
+
+/**
+ * command_check - Whether there is such a command; else say so, before a file is written
+ * @name:	the command
+ *
+ * Return: 0, or the exit status that a shell would have
+ */
+int command_check(const char *name)
+{
+	const char *path = strchr(name, '/') ? "" : getenv("PATH") ?: "/usr/bin:/bin";
+	int error = ENOENT;
+	struct stat file;
+	char *full;
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, ":");
+		if (asprintf(&full, "%.*s%s%s", (int)len, path, len ? "/" : "", name) < 0)
+			return 126;
+		if (!stat(full, &file))
+			error = S_ISREG(file.st_mode) && !access(full, X_OK) ? 0 : EACCES;
+		free(full);
+		if (!error)
+			return 0;
+		if (!path[len])
+			break;
+	}
+	fprintf(stderr, "trapstat: %s: %s\n", name, strerror(error));
+	return error == ENOENT ? 127 : 126;
 }
 
 /**

@@ -571,6 +571,9 @@ int main(int argc, char **argv)
 			  view == VIEW_RECORD || view == VIEW_CRASHES ?
 			  ": record and crashes take a number of seconds" : "");
 	check_options(&o, view);
+	status = o.command ? command_check(*o.command) : 0;
+	if (status)
+		return status;
 	find_namespace(&o.config);
 	dispositions_note();
 	for (unsigned int i = 0; i < o.config.pids; i++) {

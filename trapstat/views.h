@@ -38,6 +38,7 @@ int view_record(struct sources *s, struct options *o);
 int view_export(struct sources *s, struct options *o);
 
 void dispositions_note(void);
+int command_check(const char *name);
 int command_start(struct sources *s, const struct options *o);
 bool command_has_ended(int *status, struct rusage *usage);
 void command_wait(int *status, struct rusage *usage);

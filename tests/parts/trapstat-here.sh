@@ -188,9 +188,9 @@ options_here() {
 	"$workload" sleep 2500 anon 20000 sleep 4000 &
 	files fits "$trapstat" -S -c workload faults 4 1 >"$file" && cat "$file" &&
 	grep -qx ' *step_anon' "$file" || return 1
-	[ "$("$trapstat" -- /nosuch 2>"$file" || echo $?)" = 127 ] &&
-	says 'trapstat: /nosuch: No such file' && ! grep TRAP "$file" || return 1
-	rm -f "$file.done"
+	echo kept >"$file.csv" &&
+	[ "$("$trapstat" record -o "$file.csv" -- /nosuch 2>"$file" || echo $?)" = 127 ] &&
+	says 'trapstat: /nosuch: No such file' && grep -qx kept "$file.csv" || return 1
 	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full ||
 		echo $?)" = 1 ] &&
 	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
