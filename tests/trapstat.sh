@@ -111,7 +111,7 @@ of_record() {
 	echo "$4: ${n:=0}, $2 to $3"
 	[ "$n" -ge "$2" ] && [ "$n" -le "$3" ]
 }
-crashing='segv 7 protected 3 divide 8 ud 9 hlt 5 crash 2 readonly 4 deep 6'
+crashing='ldt 1 segv 7 protected 3 divide 8 ud 9 hlt 5 of 3 np 2 ss 2 crash 2 readonly 4 deep 6'
 # crashes_right FILE: who got which signal, and why; without BTF, of which trap is not known
 crashes_right() {
 	file=$1
@@ -128,13 +128,17 @@ crashes_right() {
 			7 SEGV_MAPERR #PF no read, user, page not present read_nothing - here
 			6 SEGV_MAPERR #PF yes read, user, page not present deepest - here
 			2 SEGV_MAPERR #PF yes read, user, page not present read_nothing - here
+			2 SIGBUS #NP no selector 0 of the LDT np - here
+			2 SIGBUS #SS no selector 0 of the LDT ss - here
 			5 SIGSEGV #GP no - hlt - here
+			3 SIGSEGV #OF no - of - here
 		END
 	else
 		[ "$(cut -d ' ' -f 1-4 "$file.kinds")" = "8 FPE_INTDIV - -
 9 ILL_ILLOPN - -
 7 SEGV_ACCERR - -
 15 SEGV_MAPERR - -
-5 SIGSEGV - -" ]
+4 SIGBUS - -
+8 SIGSEGV - -" ]
 	fi
 }

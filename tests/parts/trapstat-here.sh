@@ -244,6 +244,7 @@ stacks_here() {
 }
 # Clicks and values under the pointer; it is small, and needs no network
 page_here() {
+	local theme
 	loads_here &&
 	"$trapstat" record -w -o "$logs/page.html" -- "$workload" anon 10000 kernel 5000 held 3 &&
 	! grep -E '(src|href)=|https?://' "$logs/page.html" | grep -v 'www.w3.org/2000/svg' &&
@@ -253,10 +254,21 @@ page_here() {
 		cat "$top/tests/trapstat/page.js"
 		echo '</script></body></html>'
 	} >"$logs/page-test.html"
-	chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=5000 --dump-dom \
-		"file://$logs/page-test.html" 2>/dev/null | grep -o 'page test: [^<]*' >"$logs/page-said"
-	cat "$logs/page-said"
-	grep -qx 'page test: all well' "$logs/page-said"
+	for theme in light dark; do
+		[ $theme = light ] || set -- --force-dark-mode
+		chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=5000 "$@" --dump-dom \
+			"file://$logs/page-test.html" 2>/dev/null | grep -o 'page test: [^<]*'
+	done >"$logs/page-said"
+	diff - "$logs/page-said" <<-'END'
+		page test: all well on rgb(255, 255, 255)
+		page test: all well on rgb(22, 24, 28)
+	END
+}
+# Each example of the documents runs, and fits its terminal
+captures_here() {
+	loads_here && cp "$top/README.md" "$top/docs/trapstat.md" "$logs" &&
+	PYTHONDONTWRITEBYTECODE=1 "$top/docs/captures" "$trapstat" "$workload" "$logs/README.md" "$logs/trapstat.md" &&
+	! grep -nE '^    (sh|trapstat): [a-z]' "$logs/README.md" "$logs/trapstat.md"
 }
 
 check 'trapstat builds' built
@@ -273,3 +285,4 @@ check 'options of the views' options_here
 check 'JSON has the keys that the man page has' json_here
 check 'stacks in a record, and folded' stacks_here
 check_with chromium 'the page of a record: a range of time, values, flames' page_here
+check 'the examples of the documents' captures_here

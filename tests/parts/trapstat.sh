@@ -27,7 +27,7 @@ runs() {
 		put_stock "$1" "$job" || return 1
 	fi
 	echo "#!/bin/sh
-exec $top/tests/trapstat/guest $trapstat $workload $words" >"$job/run"
+exec env crashing='$crashing' $top/tests/trapstat/guest $trapstat $workload $words" >"$job/run"
 	chmod +x "$job/run"
 	shift
 	TIMEOUT=${TIMEOUT:-1800} "$top/scripts/vm/boot" -d 512 "$@" "$job" && [ -s "$job/status" ] &&

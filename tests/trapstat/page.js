@@ -38,5 +38,9 @@
 	get('processes').querySelectorAll('th')[1].click();
 	const counts = rows('processes').map(row => +row[1]);
 	check(counts.every((n, i) => !i || n <= counts[i - 1]), 'not sorted by count');
-	document.body.textContent = `page test: ${wrong.join('; ') || 'all well'}`;
+	const { color, backgroundColor } = getComputedStyle(document.body);
+	const light = of => [.2126, .7152, .0722].reduce((sum, w, i) => sum + w * (of.match(/\d+/g)[i] / 255) ** 2.2, .05);
+	const lights = [light(color), light(backgroundColor)];
+	check(Math.max(...lights) / Math.min(...lights) > 7, `${color} on ${backgroundColor}`);
+	document.body.textContent = `page test: ${wrong.join('; ') || 'all well'} on ${backgroundColor}`;
 }

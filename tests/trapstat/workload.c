@@ -31,6 +31,8 @@
  * ud		SIGILL of ud2
  * bp		SIGTRAP of int3
  * hlt		SIGSEGV of hlt, by #GP
+ * of		SIGSEGV of int $4
+ * np		SIGBUS of a segment that is not present; "ss" is a stack segment. Before: ldt 1
  * umip		sidt to new memory, which the kernel emulates
  * senders	the signals of such traps, by who else may send them: in all ways, N each
  * exec		first writes, by a thread that becomes this program anew
@@ -44,7 +46,7 @@
  * tagged	first writes by addresses with a tag, on arm64
  * sleep	milliseconds
  *
- * single, divide, simd, x87, bp, hlt and umip are for x86.
+ * single to umip are for x86, without ud.
  *
  * workload without_perf COMMAND...: run that where a filter forbids perf_event_open()
  */
@@ -291,15 +293,23 @@ static void read_nothing(void)
 }
 
 #ifdef __x86_64__
+#include <asm/ldt.h>
+#define DEFINE_TRAP(name, code)					\
+	static void name(void)					\
+	{							\
+		asm volatile(code : : "a" (7));			\
+	}
+DEFINE_TRAP(ud, "ud2")
+DEFINE_TRAP(bp, "int3")
+DEFINE_TRAP(hlt, "hlt")
+DEFINE_TRAP(of, "int $4")
+DEFINE_TRAP(np, "mov %0, %%fs")		/* the first segment of the LDT */
+DEFINE_TRAP(ss, "mov %0, %%ss")
+
 static void divide(void)
 {
 	asm volatile("xor %%edx, %%edx; mov $1, %%eax; xor %%ecx, %%ecx; div %%ecx"
 		     ::: "eax", "ecx", "edx");
-}
-
-static void ud(void)
-{
-	asm volatile("ud2");
 }
 
 /* A signal handler begins with the registers of a new program */
@@ -320,14 +330,12 @@ static void divide_x87(void)
 	asm volatile("fldcw %0; fld1; fdivs %1; fwait" : : "m" (unmasked), "m" (zero));
 }
 
-static void bp(void)
+static void step_ldt(long n)
 {
-	asm volatile("int3");
-}
+	struct user_desc absent = { .seg_not_present = 1, .limit = n };
 
-static void hlt(void)
-{
-	asm volatile("hlt");
+	if (syscall(SYS_modify_ldt, 1, &absent, sizeof(absent)))
+		die("modify_ldt");
 }
 
 static void step_umip(long n)
@@ -420,11 +428,6 @@ static void step_brief(long n)
 		pthread_join(thread, NULL);
 		madvise(p, PAGE, MADV_DONTNEED);
 	}
-}
-
-static void step_segv(long n)
-{
-	raise_each(n, SIGSEGV, read_nothing);
 }
 
 static int fill_stack(int n)
@@ -602,38 +605,6 @@ static void step_single(long n)
 	asm volatile("lea -128(%%rsp), %%rsp; pushf; orl $0x100, (%%rsp); popf\n"
 		     "1: cmpq $0, %0; jne 1b; lea 128(%%rsp), %%rsp"
 		     : : "m" (left) : "memory", "cc");
-}
-
-static void step_divide(long n)
-{
-	raise_each(n, SIGFPE, divide);
-}
-
-static void step_simd(long n)
-{
-	raise_each(n, SIGFPE, divide_simd);
-}
-
-static void step_x87(long n)
-{
-	raise_each(n, SIGFPE, divide_x87);
-}
-#endif
-
-static void step_ud(long n)
-{
-	raise_each(n, SIGILL, ud);
-}
-
-#ifdef __x86_64__
-static void step_bp(long n)
-{
-	raise_each(n, SIGTRAP, bp);
-}
-
-static void step_hlt(long n)
-{
-	raise_each(n, SIGSEGV, hlt);
 }
 #endif
 
@@ -828,16 +799,21 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*step)(long n);
+		int signo;		/* then so many times, with this signal: */
+		void (*trap)(void);
 	} steps[] = {
 		{ "anon", step_anon }, { "cow", step_cow }, { "file", step_file },
 		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
 		{ "uring", step_uring }, { "brief", step_brief },
 		{ "populate", step_populate }, { "nested", step_nested }, { "bus", step_bus },
-		{ "threads", step_threads }, { "segv", step_segv }, { "ud", step_ud },
+		{ "threads", step_threads }, { "segv", NULL, SIGSEGV, read_nothing },
+		{ "ud", NULL, SIGILL, ud },
 #ifdef __x86_64__
-		{ "single", step_single }, { "divide", step_divide }, { "bp", step_bp },
-		{ "hlt", step_hlt }, { "umip", step_umip }, { "simd", step_simd },
-		{ "x87", step_x87 },
+		{ "single", step_single }, { "umip", step_umip }, { "ldt", step_ldt },
+		{ "divide", NULL, SIGFPE, divide }, { "simd", NULL, SIGFPE, divide_simd },
+		{ "x87", NULL, SIGFPE, divide_x87 }, { "bp", NULL, SIGTRAP, bp },
+		{ "hlt", NULL, SIGSEGV, hlt }, { "of", NULL, SIGSEGV, of },
+		{ "np", NULL, SIGBUS, np }, { "ss", NULL, SIGBUS, ss },
 #else
 		{ "tagged", step_tagged },
 #endif
@@ -864,7 +840,10 @@ int main(int argc, char **argv)
 			fprintf(stderr, "there is no step %s\n", argv[arg]);
 			return 1;
 		}
-		steps[i].step(atol(argv[arg + 1]));
+		if (steps[i].step)
+			steps[i].step(atol(argv[arg + 1]));
+		else
+			raise_each(atol(argv[arg + 1]), steps[i].signo, steps[i].trap);
 	}
 	note_usage();
 	return 0;
