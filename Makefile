@@ -87,8 +87,8 @@ bench:		## measure what the events cost, beside other tools, and write build/ben
 bench-hardware:	## measure time on this machine, on the running kernel, and print a table
 	@bench/hardware
 
-series:		## make patches/BASE and patches/lttng-modules from the sources
-	@scripts/series/make $(BASE)
+series:		## make patches/, or that of BASE=, from the sources
+	@for base in $(or $(BASE),$(notdir $(wildcard bases/linux-*))); do scripts/series/make $$base || exit; done
 	@scripts/series/make lttng-modules
 
 pin:		## move BASE to the newest version of its package, and say what has changed

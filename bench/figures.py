@@ -69,7 +69,7 @@ class Lines:
             elif what == 'tick':
                 self.ticks.append(float(fields[0]))
             else:
-                sys.exit('%s: what is this? %s' % (path, line))
+                sys.exit('%s: unexpected line: %s' % (path, line))
 
     def single(self, kind, way='off'):
         """What a trap takes in this way, if no interrupt comes."""

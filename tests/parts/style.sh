@@ -28,7 +28,7 @@ shell_scripts() (
 		xargs shellcheck -x -e SC2317
 )
 spelling() (
-	cd "$top" && plain_git ls-files -co --exclude-standard | xargs codespell -L te	# a macro of man pages
+	cd "$top" && plain_git ls-files -co --exclude-standard | xargs codespell
 )
 kernel_doc() (
 	PATH=/usr/bin:/bin "$src/scripts/kernel-doc" -rst "$src/arch/x86/include/asm/trap_trace.h" \
