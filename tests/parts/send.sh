@@ -71,7 +71,7 @@ not_ready() (
 if [ "$source_version" = "$base_version" ] &&
    have 'codespell /usr/lib/git-core/git-send-email' 'send-dry: the mails of a series'; then
 	check 'send-dry: the mails of a series' mails
-	check 'send-dry: a long line in a letter, and what checkpatch finds' not_ready
+	check 'send-dry: a long line in a cover letter, and what checkpatch finds' not_ready
 	name='bad input: send-dry to a tree that has some of the patches'
 	if [ "${TRAP_FAST:-}" ]; then
 		! selected "$name" || skip "$name" 'make check-send runs it'

@@ -50,7 +50,7 @@ of_commit() {
 		<"$logs/kernel-doc.files" 2>&1 | sed 's/:[0-9][0-9]*:* /: /' |
 		sort >"$logs/kernel-doc.$1"
 }
-# Each enum is written once, in pagefault_trace.h, and its names stand in three more places
+# Each enum is written once, in pagefault_trace.h, and its names stand in four more places
 enums() {
 	local enum names events lttng document
 	for enum in outcome kind; do
@@ -64,7 +64,9 @@ enums() {
 			"$src/Documentation/trace/events-pagefault.rst")
 		[ "$names" ] && same "$names" "$lttng" &&
 		same "$names" "$(echo "$events" | grep -oE 'EMe?[(][A-Z]*' | sed 's/.*(//')" &&
-		same "$(echo "$names" | awk '{ print $1, NR - 1 }')" "$document" || return 1
+		same "$(echo "$names" | awk '{ print $1, NR - 1 }')" "$document" &&
+		same "$(echo "$names" | sort)" "$(grep -ohwE "\"($(echo "$names" | paste -sd '|'))\"" \
+			"$top/trapstat/text.c" "$top/trapstat/names.c" | tr -d '"' | sort -u)" || return 1
 	done
 }
 documentation() {

@@ -46,8 +46,6 @@
  * tagged	first writes by addresses with a tag, on arm64
  * sleep	milliseconds
  *
- * single to umip are for x86, without ud.
- *
  * workload without_perf COMMAND...: run that where a filter forbids perf_event_open()
  */
 #define _GNU_SOURCE
