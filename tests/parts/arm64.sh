@@ -120,7 +120,7 @@ records() {	# KIB
 	"$top/tests/trapstat/files.py" events "$job.r.csv" >"$job.events" && cat "$job.events" &&
 	grep -qx '300 #PF MINOR user anon \[anon\] step_tagged' "$job.events" &&
 	grep -qx '40 #PF MINOR user shmem trapstat-file step_file' "$job.events" &&
-	grep -qx '7 SIGSEGV - user - - read_nothing' "$job.events" &&
+	grep -qx '7 SIGSEGV - user - - read_nothing' "$job.events" || return 1
 	grep -qE '^[45][0-9] #PF MINOR kernel anon \[anon\] [a-z_]+$' "$job.events" &&
 	[ "$(grep -c ',0x8,0x[0-9a-f]*,user,"SIGSEGV"' "$file")" = 7 ] &&
 	tagged=$(code_of step_tagged) && strides "$size" "$tagged" 8 300 &&

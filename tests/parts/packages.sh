@@ -35,7 +35,7 @@ one_version() {
 	sources_copy "$copy" && cd "$copy" && sed -i 's/^[0-9].*/7.8/' VERSION &&
 	fails "no heading '## 7.8" packaging/make deb &&
 	sed -i "s/^## $version,/## 7.8,/" NEWS.md && packaging/make deb && packaging/make rpm &&
-	packaging/make static && cd build/packages && ls &&
+	packaging/make static && cd build/packages && ls || return 1
 	ls trapstat_7.8_*.deb trapstat-7.8-1.*.rpm &&
 	[ "$("./trapstat-7.8-$(uname -m)" --version)" = 'trapstat 7.8' ] &&
 	[ "$(dpkg-deb -f trapstat_7.8_*.deb Version)" = 7.8 ]

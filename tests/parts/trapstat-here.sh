@@ -122,7 +122,7 @@ why_here() {
 	loads_here && export WORKLOAD_FILE="$logs/why-file" &&
 	"$trapstat" -w -o "$file" -- "$workload" refault 300 &&
 	cat "$file" && faults 600 605 'MAJOR user file' &&
-	[ "$(grep -c ' io [0-9]' "$file")" -ge 3 ] &&
+	[ "$(grep -c ' io [0-9]' "$file")" -ge 3 ] || return 1
 	"$trapstat" -n 2 -o "$file" -- "$workload" noregs 900 kernel 600 refault 100 &&
 	cat "$file" && faults 200 205 'MAJOR user file' && says ' noregs ' &&
 	"$trapstat" -w -o "$file" -- "$workload" locked 100 && cat "$file" &&

@@ -109,7 +109,7 @@ why_right() {
 faults_right() {
 	exits table 0 && grep -q 'CPU[01]/s' "$file" && exits process 0 &&
 	of_group workload 3500 3600 && of_group workload 3000 3050 8 &&
-	of_group workload 500 540 10 && exits execed 0 && of_group workload 1000 1100 &&
+	of_group workload 500 540 10 && exits execed 0 && of_group workload 1000 1100 || return 1
 	exits thread 0 && [ "$(files faults "$file" |
 		awk '$2 == "workload" && $5 >= 250 && $5 <= 260' | wc -l)" = 2 ] &&
 	exits cgroup 0 && [ "$(files faults "$file" | awk '$3 == 1 { print $2 }')" = / ] &&
@@ -253,7 +253,7 @@ records_right() {
 	local file
 	exits record-json 0 && ends report 0 && same_traps all.json all.html && exits record-csv 0 &&
 	exits timed 0 && grep -q 'events in 3\.' "$file" && exits filtered 0 &&
-	of_record filtered.json 300 360 '#PF MINOR user.*' &&
+	of_record filtered.json 300 360 '#PF MINOR user.*' || return 1
 	of_record filtered.json 0 0 '.* \(kernel\|SIGNAL\) .*' && exits evil 0 &&
 	[ "$(grep -o '</script>' "$job/evil.html" | wc -l)" = 2 ] &&
 	files traps "$job/evil.html" && ends begin 0 && files nested "$job/many.json" &&
@@ -381,7 +381,7 @@ perf_refused() {
 	exits perf-user 0 && cat "$file" &&
 	{ says 'perf_event_paranoid is 3' || faults 1000 1150 'MINOR user (anon|-)'; } &&
 	exits perf-seccomp 0 && cat "$file" &&
-	says 'perf_event_open(): Operation not permitted' && faults 1000 1150 '- user -' &&
+	says 'perf_event_open(): Operation not permitted' && faults 1000 1150 '- user -' || return 1
 	exits perf-limit100:100 0 && cat "$file" && says 'see ulimit -Hn' &&
 	says 'counted: - minor' && grep -x 100 "$file" && exits perf-limit100: 0 && cat "$file" &&
 	grep -x 100 "$file" && ! grep -E 'see ulimit -Hn|counted: - minor' "$file"
