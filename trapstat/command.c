@@ -121,6 +121,7 @@ static void print_outcomes(const struct output *out, struct counts *c, const str
 	unsigned long long begun[2] = {}, reached[2] = {}, all = 0;
 	struct fault_sum none = {};
 	struct table t;
+	bool is_asked;
 
 	for (size_t i = 0; i < c->faults; i++) {
 		const struct fault_key *key = &c->fault[i].key;
@@ -150,13 +151,14 @@ static void print_outcomes(const struct output *out, struct counts *c, const str
 		if (none.count)
 			add_row(&t, s, &key, &none, all, c->seconds);
 	}
+	is_asked = o->sort && table_column(columns, COLUMNS, o->sort) >= 0;
 	sort_rows(&t, o, COLUMN_COUNT);
 	if (!out->is_json)
 		fputs("\nPAGE FAULTS\n", out->file);
 	if (rows && table_rows(&t) > rows && !out->is_json) {
 		int more = table_rows(&t) - rows;
 
-		if (!strcmp(o->sort, columns[COLUMN_COUNT].head) && knows_durations(s))
+		if (!is_asked && knows_durations(s))
 			cut_rows(&t, rows);
 		else
 			table_cut(&t, rows);
@@ -179,11 +181,13 @@ static void print_command(const struct output *out, const struct counts *c,
 		for (char **word = o->command; *word && n < sizeof(line); word++)
 			n += snprintf(line + n, sizeof(line) - n, "%s%s", n ? " " : "",
 				      text_plain(*word, 64).text);
-		json_line(out, json_pack("{s:s, s:i}", "command", line, "status", status),
+		json_line(out, json_pack("{s:s, s:o}", "command", line, "status",
+					 status < 0 ? json_null() : json_integer(status)),
 			  "command");
 		return;
 	}
-	left = out->width - fprintf(out->file, "\ntrapstat: %s, exit status %d:",
+	left = out->width - fprintf(out->file, status < 0 ? "\ntrapstat: %s, goes on:" :
+				    "\ntrapstat: %s, exit status %d:",
 				    text_ns(c->seconds * 1e9).text, status) + 1;
 	for (char **word = o->command; *word; word++) {
 		int size = strlen(*word);
@@ -323,6 +327,18 @@ int command_start(struct sources *s, const struct options *o)
 {
 	struct sigaction action = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
 
+	sigset_t ends, before;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, &before);
+	/* A signal came while the programs were loaded */
+	if (ended) {
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return -1;
+	}
 	/* A terminal sends these to the command as well */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
@@ -343,6 +359,7 @@ int command_start(struct sources *s, const struct options *o)
 	sigaction(SIGTERM, &action, NULL);
 	if (disposition_of(SIGHUP) != SIG_IGN)	/* as nohup does */
 		sigaction(SIGHUP, &action, NULL);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!o->debuginfod)
 		unsetenv("DEBUGINFOD_URLS");
 	if (child < 0) {
@@ -452,10 +469,11 @@ int view_command(struct sources *s, struct options *o)
 		if (failed || counts_end(&c, s)) {
 			status = 1;
 		} else if (!*exec_failed) {
-			status = goes_on ? 0 : status;
+			status = goes_on ? -1 : status;
 			c.seconds = ((goes_on ? now_ns() : ended_at) - began) / 1e9;
 			if (summarize(out, &c, s, o, status, goes_on ? NULL : &usage))
 				status = 1;
+			status = status < 0 ? 0 : status;
 		}
 	}
 	counts_free(&c);

@@ -41,7 +41,9 @@ bool watch_pid(unsigned int pid)
 static bool has_gone(struct sources *s, struct options *o)
 {
 	/* A zombie has ended, too */
-	if (!pids || poll(watched, pids, 0) < 1)
+	if (!pids || !left)
+		return pids;
+	if (poll(watched, pids, 0) < 1)
 		return false;
 	for (int i = 0; i < pids; i++) {
 		if (watched[i].fd < 0 || !watched[i].revents)
@@ -105,7 +107,7 @@ static double left_of(const struct counts *c, const struct options *o)
  *
  * Return: 0, or -1 if there is no memory
  */
-int read_interval(struct counts *c, struct sources *s, const struct options *o)
+int read_interval(struct counts *c, struct sources *s, struct options *o)
 {
 	struct timespec rest = {};
 	bool has_ended = false;
@@ -118,7 +120,8 @@ int read_interval(struct counts *c, struct sources *s, const struct options *o)
 			left = 0.25;
 		rest.tv_sec = left;
 		rest.tv_nsec = (left - rest.tv_sec) * 1e9;
-		has_ended = ppoll(watched, pids + 1, &rest, NULL) > 0;
+		has_ended = ppoll(watched, pids + 1, &rest, NULL) > 0 &&
+			(watched[pids].revents || has_gone(s, o));
 		perf_reopen(s);
 		if (o->config.by && counts_read(c, s))
 			return -1;

@@ -209,7 +209,8 @@ static int to_cgroup(const char *text)
 		if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC)
 			return fd;
 	}
-	die("invalid cgroup '%s': give a cgroup v2 folder, such as one below /sys/fs/cgroup", text);
+	die("invalid cgroup '%s': give a cgroup v2 folder, such as one below %s", text,
+	    group_root() ?: "a mount of cgroup2");
 }
 
 static void set_by(struct options *o, enum by by)
@@ -416,6 +417,10 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("-T is for 'trapstat [INTERVAL [COUNT]]', faults and crashes");
 	if (o->is_histogram && (view != VIEW_FAULTS && !o->command))
 		die_usage("-H is for 'trapstat faults' and a command");
+	if (o->is_histogram && (c->by || c->slower))
+		die_usage("-H shows all faults: leave out -t, -g, -f and --slower");
+	if (o->rows >= 0 && view != VIEW_TRAPS && view != VIEW_FAULTS)
+		die_usage("-n is for 'trapstat [INTERVAL [COUNT]]', faults and a command");
 	if (c->stacks && view == VIEW_TRAPS && !o->command)
 		die_usage("-S is for 'trapstat faults', crashes, record and a command");
 	if (c->why && (is_live ? view != VIEW_FAULTS : view != VIEW_RECORD) && !o->command &&

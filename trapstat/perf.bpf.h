@@ -56,6 +56,15 @@ static __always_inline void perf_noregs(__u64 *seen, __u64 now, __u32 outcome)
 		__sync_fetch_and_add(&sum->count, n - 1);
 }
 
+/* Of the faults of this task until now, none is of get_user_pages() */
+static __always_inline void perf_note_counters(struct perf_task *t)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	t->faults[0] = current->min_flt;
+	t->faults[1] = current->maj_flt;
+}
+
 static __always_inline struct perf_task *perf_task_of(__u64 task)
 {
 	struct perf_task *t = bpf_map_lookup_elem(&perf_tasks, &task);
@@ -65,12 +74,8 @@ static __always_inline struct perf_task *perf_task_of(__u64 task)
 	bpf_map_update_elem(&perf_tasks, &task, &new_perf_task, BPF_ANY);
 	t = bpf_map_lookup_elem(&perf_tasks, &task);
 	/* A task that is followed was followed from its begin */
-	if (t && config.has_btf && !config.follow) {
-		struct task_struct *current = bpf_get_current_task_btf();
-
-		t->faults[0] = current->min_flt;
-		t->faults[1] = current->maj_flt;
-	}
+	if (t && config.has_btf && (!config.follow || config.comm[0] || config.cgroup))
+		perf_note_counters(t);
 	return t;
 }
 
@@ -188,8 +193,15 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 	f.mode = mode_in(REGS_STATUS(&ctx->regs));
 	if (here)
 		__sync_fetch_and_add(&here->perf_ends, 1);
-	if (!is_wanted())
+	if (!is_wanted()) {
+		/* The task counts it, too */
+		t = bpf_map_lookup_elem(&perf_tasks, &task);
+		if (t && config.stacks && is_walked())
+			t->faults[outcome == OUTCOME_MAJOR]++;
+		else if (t && config.has_btf)
+			perf_note_counters(t);
 		return 0;
+	}
 	t = perf_task_of(task);
 	if (t) {
 		begin = &t->begin[f.mode & 1];

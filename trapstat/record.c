@@ -61,6 +61,9 @@ static const char *fold_stack(const struct event *event, const struct sources *s
 	char *at = text;
 
 	at += sprintf(at, "%s", text_plain(event->comm, COMM_SIZE).text);
+	for (char *c = text; *c; c++)
+		if (*c == ';')
+			*c = ':';
 	while (frames--) {
 		char *name = frame[frames].name, *offset = strstr(name, "+0x");
 
@@ -203,7 +206,10 @@ static void print_losses(FILE *out, int width, const struct recorder *r, bool is
 	print_lost(&(struct output){ .file = out, .width = width }, c, is_verbose);
 	for (size_t i = 0; i < c->faults; i++)
 		noregs += c->fault[i].key.mode == MODE_NONE ? c->fault[i].sum.count : 0;
-	if (noregs && r->s->ends == ENDS_BY_PERF)
+	if (r->s->ends == ENDS_BY_PERF && !r->s->btf)
+		fputs("faults of get_user_pages() are missing: without BTF, perf does not count them\n",
+		      out);
+	else if (noregs && r->s->ends == ENDS_BY_PERF)
 		fprintf(out, "%llu faults of get_user_pages() are missing: perf only counts them\n",
 			noregs);
 }
@@ -300,12 +306,18 @@ int view_record(struct sources *s, struct options *o)
 	drain(&r, r.queued);
 	fill_end(&end, &r, o);
 	if (failed || !flush(&r)) {
+		char losses[sizeof(end.losses)];
+
 		cut_off(&r, o->file);
 		end.events = r.events;
+		copy(losses, sizeof(losses), end.losses);
+		snprintf(end.losses, sizeof(end.losses), "%s%s",
+			 "cut off: the file could not grow, later events are missing\n", losses);
 		failed = 1;
 	}
 	r.sink->end(r.out, &end);
-	failed |= close_file(r.out, o->file) || not_read;
+	/* cut_off() has said why */
+	failed |= (failed ? fclose(r.out) : close_file(r.out, o->file)) || not_read;
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);

@@ -35,8 +35,8 @@ void screen_size(struct output *out, int fd)
 		out->height = size.ws_row;
 		return;
 	}
-	out->width = columns ? atoi(columns) : is_terminal ? 80 : 0;
-	out->height = lines ? atoi(lines) : is_terminal ? 24 : 0;
+	out->width = columns && atoi(columns) > 0 ? atoi(columns) : is_terminal ? 80 : 0;
+	out->height = lines && atoi(lines) > 0 ? atoi(lines) : is_terminal ? 24 : 0;
 }
 
 static void set(const char *sequence, bool raw)

@@ -385,6 +385,11 @@ int sources_open(struct sources *s, const struct config *config, const unsigned 
 
 	verbose = is_verbose;
 	libbpf_set_print(say);
+	if (libbpf_num_possible_cpus() < 0) {
+		fputs("trapstat: there is no /sys/devices/system/cpu: mount -t sysfs none /sys\n",
+		      stderr);
+		return -ENOENT;
+	}
 	btf = btf__load_vmlinux_btf();
 	format = format_of("pagefault/pagefault_exit");
 	for (enum ends ends = config->best; ends <= ENDS_UNKNOWN; ends++) {

@@ -96,8 +96,10 @@ static struct place place_of(const struct event *event, unsigned long long ip,
 	struct place place = event->code;
 	struct file_path path;
 
-	if (ip == event->ip || found->name[0])
-		return ip == event->ip ? place : *found;
+	if (ip == event->ip && place.name[0])
+		return place;
+	if (found->name[0])
+		return *found;
 	place.offset += ip - event->ip;
 	if (place.file.ino && is_code(&place, event->pid, s))
 		return place;

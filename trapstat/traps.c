@@ -132,7 +132,7 @@ void print_missing(const struct output *out, const struct sources *s)
 {
 	if (IS_X86 && !s->traps && s->config->vector != ROW_PF && s->config->outcome == WANT_ANY &&
 	    !out->is_json)
-		fprintf(out->file, "other traps: %s, see trapstat --capabilities\n",
+		fprintf(out->file, "other traps: %s, see --capabilities\n",
 			s->traps_by_signal ? "only those that send a signal" : "not known");
 }
 

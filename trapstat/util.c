@@ -64,10 +64,14 @@ void copy(char *to, size_t size, const char *from)
  */
 int close_file(FILE *out, const char *path)
 {
-	bool failed = ferror(out) || fflush(out);	/* the last call that failed set errno */
+	bool failed = ferror(out);
 
+	errno = 0;
 	if (failed)
-		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno));
+		fputc('\n', out);	/* fails again, and sets errno */
+	failed |= fflush(out) != 0;
+	if (failed)
+		fprintf(stderr, "trapstat: %s: %s\n", path, strerror(errno ?: EIO));
 	fclose(out);
 	return failed;
 }

@@ -49,7 +49,7 @@ int print_traps(const struct output *out, const struct counts *c, const struct s
 void print_missing(const struct output *out, const struct sources *s);
 bool check_sort(const struct options *o, const struct column *columns, int n);
 void sort_rows(struct table *t, struct options *o, int usual);
-int read_interval(struct counts *c, struct sources *s, const struct options *o);
+int read_interval(struct counts *c, struct sources *s, struct options *o);
 bool watch_pid(unsigned int pid);
 bool is_over(struct sources *s, struct options *o);
 bool next_interval(struct sources *s, struct options *o, long *n);

@@ -49,6 +49,8 @@ refuses() {
 	-t:are for 'trapstat faults'
 	-C faults:-C is for
 	-H record -o x.csv:-H is for
+	-H faults -g:-H shows all
+	-n 1 export:-n is for
 	-T export:-T is for
 	-T -- true:-T is for
 	--json export:--json is not for
@@ -66,7 +68,7 @@ refuses() {
 	report x.csv:report takes
 	report -p 1 x.json:report takes no other option
 	END
-	[ "$n" = 35 ]
+	[ "$n" = 37 ]
 }
 # finds_clang WANTED COMPILER=VERSION...: of these, the Makefile takes that one, or ''
 finds_clang() {
@@ -89,13 +91,10 @@ searches() {
 }
 # Root of a user namespace has each capability there, and may load nothing
 rootless() {
-	local status
 	is_built || return 1
 	unshare -r true 2>/dev/null || { echo 'there are no user namespaces' >"$cannot"; return 1; }
 	file=$logs/rootless
-	unshare -r "$trapstat" 1 1 >"$file" 2>&1
-	status=$?
-	[ $status = 2 ] && says 'user namespace' && [ "$(wc -l <"$file")" = 1 ]
+	[ "$(unshare -r "$trapstat" 1 1 >"$file" 2>&1 || echo $?)" = 2 ] && says 'user namespace' && [ "$(wc -l <"$file")" = 1 ]
 }
 # Each column and each row of traps is in the man page
 documents() {
@@ -166,7 +165,7 @@ options_here() {
 	loads_here || return 1
 	file=$logs/options
 	"$trapstat" --help >"$file" && [ "$(wc -l <"$file")" = 24 ] && ! grep -E '.{81}' "$file" &&
-	timeout 10 "$trapstat" --duration 0.5 -o "$file" -- sleep 20 && says 'exit status 0: sleep' &&
+	timeout 10 "$trapstat" --duration 0.5 -o "$file" -- sleep 20 && says 'goes on: sleep' &&
 	"$trapstat" -H -o "$file" -- "$workload" anon 1000 && says '|@@@' || return 1
 	files fits "$trapstat" -b --duration 1 0.3 >"$file" && ! grep "$(printf '\033')" "$file" &&
 	[ "$(grep -c '^USER/s' "$file")" -ge 2 ] || return 1
@@ -194,9 +193,14 @@ options_here() {
 	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full ||
 		echo $?)" = 1 ] &&
 	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
+	# A signal while it loads, a filter by name, and an output that is no file
+	! timeout 0.1 "$trapstat" record -o "$file.csv" -- sh -c ": >$file.ran" && [ ! -e "$file.ran" ] &&
+	"$trapstat" -c workload -o "$file" -- "$workload" anon 500 && faults 500 510 'MINOR user anon' &&
+	! grep -E '^ *[0-9]{2,} .* noregs ' "$file" && ln -s /proc/self/fd/1 "$file.link" &&
+	"$trapstat" export -o "$file.link" 0.1 1 | grep -q trapstat_lost && [ -L "$file.link" ] || return 1
 	sleep 0.5 & one=$!
 	sleep 1 & two=$!
-	timeout 20 "$trapstat" -p "$one,$two" 100 >"$file" 2>&1 &&
+	timeout 20 "$trapstat" -p "$one,$two" 100 1 >"$file" 2>&1 &&
 	says "process $one has ended" && says "process $two has ended" || return 1
 	# Without an argument, five lines say what this kernel lets it see
 	timeout -s INT 5 "$trapstat" >"$file"

@@ -802,10 +802,9 @@ int main(int argc, char **argv)
 	} steps[] = {
 		{ "anon", step_anon }, { "cow", step_cow }, { "file", step_file },
 		{ "shmem", step_shmem }, { "noregs", step_noregs }, { "kernel", step_kernel },
-		{ "uring", step_uring }, { "brief", step_brief },
-		{ "populate", step_populate }, { "nested", step_nested }, { "bus", step_bus },
-		{ "threads", step_threads }, { "segv", NULL, SIGSEGV, read_nothing },
-		{ "ud", NULL, SIGILL, ud },
+		{ "uring", step_uring }, { "brief", step_brief }, { "populate", step_populate },
+		{ "nested", step_nested }, { "bus", step_bus }, { "threads", step_threads },
+		{ "segv", NULL, SIGSEGV, read_nothing }, { "ud", NULL, SIGILL, ud },
 #ifdef __x86_64__
 		{ "single", step_single }, { "umip", step_umip }, { "ldt", step_ldt },
 		{ "divide", NULL, SIGFPE, divide }, { "simd", NULL, SIGFPE, divide_simd },
@@ -815,15 +814,12 @@ int main(int argc, char **argv)
 #else
 		{ "tagged", step_tagged },
 #endif
-		{ "senders", step_senders }, { "exec", step_exec },
-		{ "protected", step_protected }, { "crash", step_crash },
-		{ "readonly", step_readonly }, { "deep", step_deep },
-		{ "library", step_library },
-		{ "processes", step_processes }, { "held", step_held },
-		{ "refault", step_refault }, { "vmread", step_vmread },
-		{ "efault", step_efault }, { "grown", step_grown }, { "moved", step_moved },
-		{ "overflow", step_overflow }, { "huge", step_huge }, { "locked", step_locked },
-		{ "stuck", step_stuck },
+		{ "senders", step_senders }, { "exec", step_exec }, { "protected", step_protected },
+		{ "crash", step_crash }, { "readonly", step_readonly }, { "deep", step_deep },
+		{ "library", step_library }, { "processes", step_processes }, { "held", step_held },
+		{ "refault", step_refault }, { "vmread", step_vmread }, { "efault", step_efault },
+		{ "grown", step_grown }, { "moved", step_moved }, { "overflow", step_overflow },
+		{ "huge", step_huge }, { "locked", step_locked }, { "stuck", step_stuck },
 		{ "name", step_name }, { "evil", step_evil }, { "sleep", step_sleep },
 	};
 	unsigned int i;
