@@ -199,6 +199,7 @@ static int width_of(const struct table *t, int row, int column)
 struct layout {
 	int width[MOST_COLUMNS];
 	int last;
+	bool is_whole;		/* a text may be wider */
 };
 
 static int least_of(const struct column *c, int width)
@@ -307,11 +308,15 @@ static void print_row(FILE *out, const struct table *t, const struct layout *l, 
 {
 	for (int i = 0; i < t->columns; i++) {
 		const struct cell *cell = cell_of(t, row, i);
+		const char *text = cell->text ?: "-";
+		int width = l->width[i];
 
-		if (!l->width[i])
+		if (!width)
 			continue;
+		if (l->is_whole && (int)strlen(text) > width)
+			width = strlen(text);
 		if (t->column[i].type == CELL_TEXT)
-			print_text(out, cell->text ?: "-", l->width[i], i == l->last);
+			print_text(out, text, width, i == l->last);
 		else
 			fprintf(out, "%*s", l->width[i], text_cell(cell, t->column[i].type).text);
 		fputc(i == l->last ? '\n' : ' ', out);
@@ -393,8 +398,7 @@ static struct layout *lay_out_ahead(const struct table *t, int limit)
 			l.width[i] = strlen(t->column[i].head);
 	}
 	fit(&l, t, limit);
-	if (!limit)
-		l.width[l.last] = 1 << 10;
+	l.is_whole = !limit;
 	return &l;
 }
 
