@@ -95,7 +95,7 @@ within_lost() {
 	echo "$file: $counted counted, $used used, $lost lost"
 	[ "$counted" -le "$used" ] && [ "$((used - counted))" -le "$lost" ]
 }
-# few_left MOST: of tasks that are gone, a map has so many; more beside others that attach
+# few_left MOST: each map has at most MOST tasks that are gone; more stay beside others that attach
 few_left() {
 	[ "$(sed -n 's/^map [a-z_]*: //p' "$file" | awk '$1 <= '"$1"' { n++ } END { print n }')" = 6 ]
 }

@@ -294,7 +294,7 @@ static int summarize(FILE *file, struct counts *c, const struct sources *s,
  */
 int command_check(const char *name)
 {
-	const char *path = strchr(name, '/') ? "" : getenv("PATH") ?: "/usr/bin:/bin";
+	const char *path = strchr(name, '/') || !*name ? "" : getenv("PATH") ?: "/usr/bin:/bin";
 	int error = ENOENT;
 	struct stat file;
 	char *full;
@@ -306,6 +306,8 @@ int command_check(const char *name)
 			return 126;
 		if (!stat(full, &file))
 			error = S_ISREG(file.st_mode) && !access(full, X_OK) ? 0 : EACCES;
+		else if (*name && errno != ENOENT && (errno != ENOTDIR || !*path))
+			error = errno;
 		free(full);
 		if (!error)
 			return 0;

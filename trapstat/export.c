@@ -190,22 +190,18 @@ static int replace(const char *path, const struct sources *s)
 	mode_t mask = umask(0);
 	char new[4096];
 	bool bad;
-	char real[4096];
 	struct stat st;
 	FILE *out;
 	int fd;
 
 	umask(mask);
-	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+	if (!lstat(path, &st) && !S_ISREG(st.st_mode)) {
 		out = fopen(path, "we");
 		if (!out)
 			goto failed;
 		print_all(out, s);
 		return close_file(out, path) ? -1 : 0;
 	}
-	/* What a link leads to is replaced, not the link */
-	if (realpath(path, real))
-		path = real;
 	if (snprintf(new, sizeof(new), "%s.XXXXXX", path) >= (int)sizeof(new)) {
 		errno = ENAMETOOLONG;
 		goto failed;

@@ -41,8 +41,9 @@ bool watch_pid(unsigned int pid)
 static bool has_gone(struct sources *s, struct options *o)
 {
 	/* A zombie has ended, too */
+	/* All have ended before */
 	if (!pids || !left)
-		return pids;
+		return pids > 0;
 	if (poll(watched, pids, 0) < 1)
 		return false;
 	for (int i = 0; i < pids; i++) {
@@ -121,7 +122,7 @@ int read_interval(struct counts *c, struct sources *s, struct options *o)
 		rest.tv_sec = left;
 		rest.tv_nsec = (left - rest.tv_sec) * 1e9;
 		has_ended = ppoll(watched, pids + 1, &rest, NULL) > 0 &&
-			(watched[pids].revents || has_gone(s, o));
+			(watched[pids].revents || !o->count || has_gone(s, o));
 		perf_reopen(s);
 		if (o->config.by && counts_read(c, s))
 			return -1;

@@ -419,8 +419,8 @@ static void check_options(const struct options *o, enum view view)
 		die_usage("-H is for 'trapstat faults' and a command");
 	if (o->is_histogram && (c->by || c->slower))
 		die_usage("-H shows all faults: leave out -t, -g, -f and --slower");
-	if (o->rows >= 0 && view != VIEW_TRAPS && view != VIEW_FAULTS)
-		die_usage("-n is for 'trapstat [INTERVAL [COUNT]]', faults and a command");
+	if (o->rows >= 0 && ((view != VIEW_TRAPS && view != VIEW_FAULTS) || c->slower))
+		die_usage("-n is for tables: not for --slower, record, export and crashes");
 	if (c->stacks && view == VIEW_TRAPS && !o->command)
 		die_usage("-S is for 'trapstat faults', crashes, record and a command");
 	if (c->why && (is_live ? view != VIEW_FAULTS : view != VIEW_RECORD) && !o->command &&
@@ -517,7 +517,8 @@ static int show_all(struct options *o, enum view view)
 		shown = *o;
 		last = view;
 		o->key = 0;
-		status = show(&s, o, view);
+		/* A signal came while the programs were loaded: no file is written */
+		status = ended && o->command ? 1 : show(&s, o, view);
 		if (o->key)
 			view = view_of_key(o);
 		stacks_free();

@@ -56,7 +56,7 @@ static __always_inline void perf_noregs(__u64 *seen, __u64 now, __u32 outcome)
 		__sync_fetch_and_add(&sum->count, n - 1);
 }
 
-/* Of the faults of this task until now, none is of get_user_pages() */
+/* Leave out the faults so far */
 static __always_inline void perf_note_counters(struct perf_task *t)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -196,9 +196,7 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 	if (!is_wanted()) {
 		/* The task counts it, too */
 		t = bpf_map_lookup_elem(&perf_tasks, &task);
-		if (t && config.stacks && is_walked())
-			t->faults[outcome == OUTCOME_MAJOR]++;
-		else if (t && config.has_btf)
+		if (t && config.has_btf)
 			perf_note_counters(t);
 		return 0;
 	}

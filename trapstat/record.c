@@ -206,7 +206,8 @@ static void print_losses(FILE *out, int width, const struct recorder *r, bool is
 	print_lost(&(struct output){ .file = out, .width = width }, c, is_verbose);
 	for (size_t i = 0; i < c->faults; i++)
 		noregs += c->fault[i].key.mode == MODE_NONE ? c->fault[i].sum.count : 0;
-	if (r->s->ends == ENDS_BY_PERF && !r->s->btf)
+	if (r->s->ends == ENDS_BY_PERF && !r->s->btf && r->s->config->mode == WANT_ANY &&
+	    (r->s->config->vector == WANT_ANY || r->s->config->vector == ROW_PF))
 		fputs("faults of get_user_pages() are missing: without BTF, perf does not count them\n",
 		      out);
 	else if (noregs && r->s->ends == ENDS_BY_PERF)
@@ -306,13 +307,11 @@ int view_record(struct sources *s, struct options *o)
 	drain(&r, r.queued);
 	fill_end(&end, &r, o);
 	if (failed || !flush(&r)) {
-		char losses[sizeof(end.losses)];
-
 		cut_off(&r, o->file);
 		end.events = r.events;
-		copy(losses, sizeof(losses), end.losses);
-		snprintf(end.losses, sizeof(end.losses), "%s%s",
-			 "cut off: the file could not grow, later events are missing\n", losses);
+		end.is_cut = true;
+		copy(end.losses, sizeof(end.losses),
+		     "cut off: the file could not grow, later events are missing\n");
 		failed = 1;
 	}
 	r.sink->end(r.out, &end);
@@ -321,7 +320,8 @@ int view_record(struct sources *s, struct options *o)
 	if (o->command && failed)
 		command_wait(&status, &usage);
 	fprintf(stderr, "trapstat: %s: %llu events in %.3f s\n", o->file, end.events, end.seconds);
-	print_losses(stderr, 80, &r, o->verbose);
+	if (!end.is_cut)
+		print_losses(stderr, 80, &r, o->verbose);
 	ring_buffer__free(ring);
 	free(r.queue);
 	counts_free(&c);

@@ -26,6 +26,7 @@ struct record_end {
 	char source[16];
 	struct record_begin begin;
 	double seconds;
+	bool is_cut;		/* as the file could not grow: "lost" is not known */
 	unsigned long long events, lost, skipped;
 	char losses[400];		/* what is missing, in lines of text */
 };

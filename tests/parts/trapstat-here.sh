@@ -94,7 +94,8 @@ rootless() {
 	is_built || return 1
 	unshare -r true 2>/dev/null || { echo 'there are no user namespaces' >"$cannot"; return 1; }
 	file=$logs/rootless
-	[ "$(unshare -r "$trapstat" 1 1 >"$file" 2>&1 || echo $?)" = 2 ] && says 'user namespace' && [ "$(wc -l <"$file")" = 1 ]
+	[ "$(unshare -r "$trapstat" 1 1 >"$file" 2>&1 || echo $?)" = 2 ] && says 'user namespace' &&
+	[ "$(wc -l <"$file")" = 1 ]
 }
 # Each column and each row of traps is in the man page
 documents() {
@@ -194,12 +195,13 @@ options_here() {
 		echo $?)" = 1 ] &&
 	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
 	# A signal while it loads, a filter by name, and an output that is no file
-	! timeout 0.1 "$trapstat" record -o "$file.csv" -- sh -c ": >$file.ran" && [ ! -e "$file.ran" ] &&
+	[ "$(timeout 0.05 "$trapstat" record -o "$file.csv" -- touch "$file.ran" || echo $?)" = 124 ] &&
+	[ ! -e "$file.ran" ] && grep -qx kept "$file.csv" &&
 	"$trapstat" -c workload -o "$file" -- "$workload" anon 500 && faults 500 510 'MINOR user anon' &&
-	! grep -E '^ *[0-9]{2,} .* noregs ' "$file" && ln -s /proc/self/fd/1 "$file.link" &&
+	! grep -E '^ *[0-9]{2,} .* noregs ' "$file" && ln -sf /proc/self/fd/1 "$file.link" &&
 	"$trapstat" export -o "$file.link" 0.1 1 | grep -q trapstat_lost && [ -L "$file.link" ] || return 1
-	sleep 0.5 & one=$!
-	sleep 1 & two=$!
+	sleep 2 & one=$!
+	sleep 4 & two=$!
 	timeout 20 "$trapstat" -p "$one,$two" 100 1 >"$file" 2>&1 &&
 	says "process $one has ended" && says "process $two has ended" || return 1
 	# Without an argument, five lines say what this kernel lets it see
@@ -271,8 +273,7 @@ page_here() {
 captures_here() {
 	set -- "$logs/README.md" "$logs/trapstat.md"
 	loads_here && cp "$top/README.md" "$top/docs/trapstat.md" "$logs" &&
-	"$top/docs/captures" "$trapstat" "$workload" "$@" &&
-	! grep -nE '^    (sh: |trapstat: (unknown|invalid))' "$@"
+	"$top/docs/captures" "$trapstat" "$workload" "$@"
 }
 
 check 'trapstat builds' built

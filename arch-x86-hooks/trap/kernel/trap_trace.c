@@ -68,7 +68,7 @@ static __always_inline bool trap_trace_begin(struct pt_regs *regs)
 		return false;
 	}
 
-	/* GCC then reads trace_recursion above only if it needs it */
+	/* Else GCC loads trace_recursion for user mode, too: two instructions more */
 	barrier();
 	trace_recursion_set(TRACE_TRAP_BIT);
 	/* Only traps on this CPU read the bit, so barrier() suffices */
