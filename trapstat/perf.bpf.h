@@ -179,6 +179,16 @@ static __always_inline int perf_begins(__u64 address, const struct pt_regs *regs
 	return 0;
 }
 
+/* The task counts it, too. A function, as Linux 6.1 has 512 bytes for all frames */
+static __noinline int perf_unwanted(__u64 task)
+{
+	struct perf_task *t = bpf_map_lookup_elem(&perf_tasks, &task);
+
+	if (t && config.has_btf)
+		perf_note_counters(t);
+	return 0;
+}
+
 static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outcome)
 {
 	__u64 now = bpf_ktime_get_ns(), task = bpf_get_current_task();
@@ -193,13 +203,8 @@ static __always_inline int perf_ends(struct bpf_perf_event_data *ctx, __u32 outc
 	f.mode = mode_in(REGS_STATUS(&ctx->regs));
 	if (here)
 		__sync_fetch_and_add(&here->perf_ends, 1);
-	if (!is_wanted()) {
-		/* The task counts it, too */
-		t = bpf_map_lookup_elem(&perf_tasks, &task);
-		if (t && config.has_btf)
-			perf_note_counters(t);
-		return 0;
-	}
+	if (!is_wanted())
+		return perf_unwanted(task);
 	t = perf_task_of(task);
 	if (t) {
 		begin = &t->begin[f.mode & 1];
