@@ -4,9 +4,8 @@
  * it ended, end QEMU.
  *
  * The host's root comes over 9p (tag "root"), read-only, under a tmpfs overlay.
- * If another folder does, "host" is on the kernel's command line: then the host's
- * root (tag "host") is at /host, and the folders that only the host has are where they
- * are on the host.
+ * With "host" on the kernel's command line, another folder does. Then the host's root (tag
+ * "host") is at /host, and folders of /, /usr and /var that only it has are where they are there.
  *
  * The folder of the run comes over 9p too (tag "job"), writable: /job/run is the
  * program to run, /job/status gets its exit status, and what else it leaves in
@@ -110,23 +109,20 @@ static int is_empty(const char *dir)
 	return n <= 2;
 }
 
-/* The folders of the host that the guest's root has not, or has empty */
-static void mount_host(void)
+/* The folders below PARENT of the host that the guest's root has not, or has empty */
+static void mount_host(const char *parent)
 {
 	char lower[512], upper[512], dir[512];
 	struct dirent *entry;
 	struct stat st;
 	DIR *host;
 
-	mnt("host", "/host", "9p", MS_RDONLY, P9 ",cache=loose");
-	mkdir("/new/host", 0755);
-	if (mount("/host", "/new/host", NULL, MS_BIND, NULL))
-		die("/new/host");
-	host = opendir("/host");
+	snprintf(lower, sizeof(lower), "/host/%s", parent);
+	host = opendir(lower);
 	while (host && (entry = readdir(host))) {
-		snprintf(lower, sizeof(lower), "/host/%s", entry->d_name);
-		snprintf(upper, sizeof(upper), "/upper/%s", entry->d_name);
-		snprintf(dir, sizeof(dir), "/new/%s", entry->d_name);
+		snprintf(lower, sizeof(lower), "/host/%s/%s", parent, entry->d_name);
+		snprintf(upper, sizeof(upper), "/upper/%s%s", parent, entry->d_name);
+		snprintf(dir, sizeof(dir), "/new/%s/%s", parent, entry->d_name);
 		if (entry->d_name[0] != '.' && !lstat(lower, &st) && S_ISDIR(st.st_mode) &&
 		    is_empty(dir))
 			mount_overlay(lower, upper, dir);
@@ -140,8 +136,13 @@ static void mount_all(int host)
 	mnt("root", "/lower", "9p", MS_RDONLY, P9 ",cache=loose");
 	mnt("tmpfs", "/upper", "tmpfs", 0, "size=50%");
 	mount_overlay("/lower", "/upper/root", "/new");
-	if (host)
-		mount_host();
+	if (host) {
+		mnt("host", "/host", "9p", MS_RDONLY, P9 ",cache=loose");
+		mnt("/host", "/new/host", NULL, MS_BIND, NULL);
+		mount_host("");
+		mount_host("usr");
+		mount_host("var");
+	}
 
 	mnt("proc", "/new/proc", "proc", 0, NULL);
 	mnt("sysfs", "/new/sys", "sysfs", 0, NULL);

@@ -41,8 +41,7 @@
  * held		first reads, each held by a userfaultfd for 20 ms
  * huge		first writes to anonymous memory with huge pages of 2 MB
  * locked	first writes, while a thread holds mmap_lock to fork
- * name	0	take a name with control characters
- * evil	0	take one that would end a script in HTML
+ * name	0	take a name with control characters; "evil" one that would end a script in HTML
  * tagged	first writes by addresses with a tag, on arm64
  * sleep	milliseconds
  *
