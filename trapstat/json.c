@@ -134,8 +134,8 @@ static void json_end(FILE *out, const struct record_end *end)
 	json_t *args = json_pack("{s:s, s:s, s:s, s:f, s:I, s:o, s:I, s:s, s:o, s:o}", "command",
 				 end->command, "kernel", end->kernel, "source", end->source,
 				 "seconds", end->seconds, "events", (json_int_t)end->events, "lost",
-				 end->is_cut ? json_null() : json_integer(end->lost), "skipped", (json_int_t)end->skipped,
-				 "losses", end->losses,
+				 end->is_cut ? json_null() : json_integer(end->lost), "skipped",
+				 (json_int_t)end->skipped, "losses", end->losses,
 				 "begin_monotonic_ns", decimal(end->begin.monotonic),
 				 "begin_realtime_ns",
 				 decimal(end->begin.realtime));

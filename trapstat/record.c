@@ -208,7 +208,7 @@ static void print_losses(FILE *out, int width, const struct recorder *r, bool is
 		noregs += c->fault[i].key.mode == MODE_NONE ? c->fault[i].sum.count : 0;
 	if (r->s->ends == ENDS_BY_PERF && !r->s->btf && r->s->config->mode == WANT_ANY &&
 	    (r->s->config->vector == WANT_ANY || r->s->config->vector == ROW_PF))
-		fputs("faults of get_user_pages() are missing: without BTF, perf does not count them\n",
+		fputs("faults of get_user_pages() are missing: perf counts them with BTF alone\n",
 		      out);
 	else if (noregs && r->s->ends == ENDS_BY_PERF)
 		fprintf(out, "%llu faults of get_user_pages() are missing: perf only counts them\n",

@@ -121,7 +121,7 @@ static void mount_host(const char *parent)
 	host = opendir(lower);
 	while (host && (entry = readdir(host))) {
 		snprintf(lower, sizeof(lower), "/host/%s/%s", parent, entry->d_name);
-		snprintf(upper, sizeof(upper), "/upper/%s%s", parent, entry->d_name);
+		snprintf(upper, sizeof(upper), "/upper/host-%s-%s", parent, entry->d_name);
 		snprintf(dir, sizeof(dir), "/new/%s/%s", parent, entry->d_name);
 		if (entry->d_name[0] != '.' && !lstat(lower, &st) && S_ISDIR(st.st_mode) &&
 		    is_empty(dir))
