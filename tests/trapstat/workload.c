@@ -32,7 +32,7 @@
  * bp		SIGTRAP of int3
  * hlt		SIGSEGV of hlt, by #GP
  * of		SIGSEGV of int $4
- * np		SIGBUS of a segment that is not present; "ss": of the stack. Both need "ldt 1" before
+ * np		SIGBUS of a segment that is not present; "ss": of the stack. "ldt 1" comes first
  * umip		sidt to new memory, which the kernel emulates
  * senders	the signals of such traps, by who else may send them: in all ways, N each
  * exec		first writes, by a thread that becomes this program anew
