@@ -71,7 +71,7 @@ check:		## the tests for every change
 check-quick:	## the first tests to run: patches, style, the kselftest in one guest
 	@tests/check quick
 
-check-ci:	## make check, what the events cost, and each seeded bug of the kernel
+check-ci:	## make check, and each seeded bug of the kernel
 	@tests/check ci
 
 check-all:	## all tests; this takes hours
