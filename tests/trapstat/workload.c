@@ -154,7 +154,7 @@ static void step_refault(long n)
 	p = map(n, MAP_SHARED, fd);
 	madvise(p, n * PAGE, MADV_RANDOM);
 	for (int round = 0; round < 2; round++) {
-		/* PAGEOUT leaves pages that wait for the LRU of another CPU; DONTNEED drains these */
+		/* PAGEOUT leaves pages in the LRU batch of another CPU; DONTNEED drains it */
 		if (fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) ||
 		    madvise(p, n * PAGE, MADV_PAGEOUT))
 			die("MADV_PAGEOUT");
