@@ -14,7 +14,8 @@ export STRESS_SECONDS STRESS_SEED STRESS_KERNEL FIRST LAST LOADS
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help run shell deb send-dry trapstat trapstat-deb trapstat-rpm trapstat-static install check check-quick check-ci check-all bench bench-hardware series pin tree clean distclean
+.PHONY: help run shell deb send-dry trapstat trapstat-deb trapstat-rpm trapstat-static install
+.PHONY: check check-quick check-ci check-all bench bench-hardware series pin tree clean distclean
 .DEFAULT_GOAL := help
 
 help:		## this list
@@ -62,7 +63,7 @@ trapstat-rpm:	## a package for Fedora and similar
 trapstat-static:	## a binary without libraries, with its checksum
 trapstat-deb trapstat-rpm trapstat-static:
 	@scripts/deps packages
-	@packaging/make $(@:trapstat-%=%)
+	@packaging/package $(@:trapstat-%=%)
 
 # make runs tests/check itself: a shell in between would not pass a signal on
 check:		## the tests for every change
@@ -88,7 +89,8 @@ bench-hardware:	## measure time on this machine, on the running kernel, and prin
 	@bench/hardware
 
 series:		## make patches/, or that of BASE=, from the sources
-	@for base in $(or $(BASE),$(notdir $(wildcard bases/linux-*))); do scripts/series/make $$base || exit; done
+	@for base in $(or $(BASE),$(notdir $(wildcard bases/linux-*))); do \
+		scripts/series/make $$base || exit; done
 	@scripts/series/make lttng-modules
 
 pin:		## move BASE to the newest version of its package, and say what has changed

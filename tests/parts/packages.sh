@@ -33,9 +33,10 @@ makes_all() {
 one_version() {
 	local copy="$logs/copy"
 	sources_copy "$copy" && cd "$copy" && sed -i 's/^[0-9].*/7.8/' VERSION &&
-	fails "no heading '## 7.8" packaging/make deb &&
-	sed -i "s/^## $version,/## 7.8,/" NEWS.md && packaging/make deb && packaging/make rpm &&
-	packaging/make static && cd build/packages && ls || return 1
+	fails "no heading '## 7.8" packaging/package deb &&
+	sed -i "s/^## $version,/## 7.8,/" NEWS.md && packaging/package deb &&
+	packaging/package rpm &&
+	packaging/package static && cd build/packages && ls || return 1
 	ls trapstat_7.8_*.deb trapstat-7.8-1.*.rpm &&
 	[ "$("./trapstat-7.8-$(uname -m)" --version)" = 'trapstat 7.8' ] &&
 	[ "$(dpkg-deb -f trapstat_7.8_*.deb Version)" = 7.8 ]
@@ -65,11 +66,11 @@ rpm_right() {
 completions() {
 	local option n=0
 	zsh -n "$top/trapstat/completion.zsh" && fish -n "$top/trapstat/completion.fish" &&
-	bash -n "$top/trapstat/completion" || return 1
+	bash -n "$top/trapstat/completion.bash" || return 1
 	sed -n 's/.*{ "\([a-z-]*\)", [a-z]*_argument,.*/\1/p' "$top/trapstat/main.c" \
 		>"$logs/options"
 	while read -r option; do
-		if ! grep -q -- "--$option\b" "$top/trapstat/completion" ||
+		if ! grep -q -- "--$option\b" "$top/trapstat/completion.bash" ||
 		   ! grep -q -- "--$option\b" "$top/trapstat/completion.zsh" ||
 		   ! grep -qE -- "-l $option( |$)" "$top/trapstat/completion.fish" ||
 		   ! sed 's|[^a-z]-|-|g' "$top/trapstat/trapstat.8" | grep -q -- "--$option\b"; then
@@ -81,9 +82,9 @@ completions() {
 	[ $n -gt 15 ] &&
 	[ "$(in_fish 'trapstat rec')" = record ] && [ "$(in_fish 'trapstat --lis')" = --listen ]
 }
-# Each column that a view can be sorted by is in all three, and nothing else
+# Each column that a view can be sorted by is in all three, and nothing else; each outcome, too
 columns_complete() {
-	local shell
+	local shell outcomes
 	heads "$top/trapstat/faults.c" "$top/trapstat/command.c" "$top/trapstat/traps.c" |
 		sort -u >"$logs/heads"
 	[ "$(wc -l <"$logs/heads")" -gt 30 ] || return 1
@@ -91,8 +92,12 @@ columns_complete() {
 	in_bash --sort '' >"$logs/heads.bash"
 	tr -s '\n\t' ' ' <"$top/trapstat/completion.zsh" |
 		sed 's/.*--sort=[^(]*(\([^)]*\).*/\1/' | tr ' ' '\n' >"$logs/heads.zsh"
+	outcomes=$(sed -n '/outcome_names/,/}/s/^\t//p' "$top/trapstat/text.c" | tr -d '",-' |
+		tr '[:upper:]\n' '[:lower:] ' | sed 's/ *$//' | grep ' arch oops error unknown$') || return 1
 	for shell in fish bash zsh; do
 		sort "$logs/heads.$shell" | diff "$logs/heads" - || return 1
+		tr -s '\n\t' ' ' <"$top/trapstat/completion.$shell" |
+			grep -qF "$outcomes" || return 1
 	done
 	[ "$(in_bash --outcome = mi)" = minor ] && [ "$(in_bash --source = | wc -l)" = 6 ]
 }
@@ -104,7 +109,7 @@ heads() {
 in_bash() {	# WORD...: how bash completes the last one
 	# shellcheck disable=SC2016 # of bash
 	bash -c '. "$1"; shift; COMP_WORDS=(trapstat "$@"); COMP_CWORD=$#; _trapstat
-		printf "%s\n" "${COMPREPLY[@]}"' sh "$top/trapstat/completion" "$@"
+		printf "%s\n" "${COMPREPLY[@]}"' sh "$top/trapstat/completion.bash" "$@"
 }
 in_fish() { fish -c "source $top/trapstat/completion.fish; complete -C '$1'" | cut -f 1; }
 
@@ -226,8 +231,8 @@ check 'the Debian package has what it should' deb_right
 check_with rpmlint 'the RPM has what it should, and rpmlint finds no error' rpm_right
 check 'one place for the version' one_version
 check_with 'zsh fish' 'completions for three shells have each option' completions
-check_with fish 'completions for three shells have each column of --sort' columns_complete
-check 'the hardened unit has a score of systemd, and a unit without that a bad one' hardened
+check_with fish 'completions for three shells have each column and outcome' columns_complete
+check 'systemd rates the unit as hardened, and one without that as bad' hardened
 for suite in bookworm trixie; do
 	group=$suite
 	have mmdebstrap "$suite" || continue

@@ -4,8 +4,8 @@
 #
 # Where nobody may load a BPF program, as in a container, the views are skipped.
 
-# shellcheck source=tests/trapstat.sh
-. "$top/tests/trapstat.sh"
+# shellcheck source=tests/trapstat-common.sh
+. "$top/tests/trapstat-common.sh"
 
 built_without_warning() {
 	is_built && ! grep -i 'warning' "$logs/trapstat-builds.log"
@@ -127,7 +127,7 @@ why_here() {
 	cat "$file" && faults 200 205 'MAJOR user file' && says ' noregs ' &&
 	"$trapstat" -w -o "$file" -- "$workload" locked 100 && cat "$file" &&
 	[ "$(grep -c ' mmap_lock [0-9]' "$file")" -ge 3 ] || return 1
-	# Whether a task sleeps in these is luck
+	# A task may or may not sleep in these
 	"$trapstat" -w -o "$file" -- bpftool link list >"$file.links" || return 1
 	for tp in compaction_begin compaction_end vmscan_direct_reclaim_begin \
 		vmscan_direct_reclaim_end vmscan_memcg_reclaim_begin vmscan_memcg_reclaim_end; do
@@ -194,7 +194,7 @@ options_here() {
 	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full ||
 		echo $?)" = 1 ] &&
 	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
-	# A signal while it loads, a filter by name, and an output that is no file
+	# A signal while it loads, a filter by name, and an output that is not a file
 	[ "$(timeout 0.05 "$trapstat" record -o "$file.csv" -- touch "$file.ran" || echo $?)" = 124 ] &&
 	[ ! -e "$file.ran" ] && grep -qx kept "$file.csv" &&
 	"$trapstat" -c workload -o "$file" -- "$workload" anon 500 && faults 500 510 'MINOR user anon' &&

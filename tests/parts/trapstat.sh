@@ -4,8 +4,8 @@
 #
 # Debian's kernels are those that this release has packages of.
 
-# shellcheck source=tests/trapstat.sh
-. "$top/tests/trapstat.sh"
+# shellcheck source=tests/trapstat-common.sh
+. "$top/tests/trapstat-common.sh"
 # shellcheck source=tests/stock.sh
 . "$top/tests/stock.sh"
 need modprobe xz cpio

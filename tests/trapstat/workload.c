@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * workload STEP N...: raise N traps or page faults of each kind, for tests/trapstat.sh.
- * The steps, each with a number behind it:
+ * workload STEP N...: raise N traps or page faults of each kind, for tests/trapstat-common.sh.
+ * The steps, each with a number after it:
  *
  * anon	first writes to anonymous memory
  * cow		writes to such pages that a parent shares, by a child
