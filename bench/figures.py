@@ -59,7 +59,7 @@ class Lines:
         self.skipped, self.facts, self.ticks = [], [], []
         for line in pathlib.Path(path).read_text().splitlines():
             what, *fields = line.split('\t')
-            if what == 'price':
+            if what == 'cost':
                 self.means[tuple(fields[:2])].append(float(fields[3]))
                 self.tenths[tuple(fields[:2])].append(float(fields[4]))
             elif what == 'skip':

@@ -7,7 +7,7 @@
  *
  * raises TRAPS of each KIND in each of ROUNDS rounds, and prints lines with a tab between fields:
  *
- *	price	WAY	KIND	ROUND	MEAN	TENTH
+ *	cost	WAY	KIND	ROUND	MEAN	TENTH
  *	tick	NS
  *
  * WAY is only printed. MEAN includes all that happens during the round, such as timer interrupts.
@@ -276,7 +276,7 @@ static void measure(const struct kind *k)
 					 found.faults > k->faults * n * 1.01 + 20))
 			error(1, 0, "%s: %ld page faults, not %ld", k->name, found.faults,
 			      k->faults * n);
-		printf("price\t%s\t%s\t%d\t%.2f\t%.2f\n", way, k->name, round,
+		printf("cost\t%s\t%s\t%d\t%.2f\t%.2f\n", way, k->name, round,
 		       found.mean - none.mean, found.tenth - none.tenth);
 	}
 }

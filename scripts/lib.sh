@@ -62,7 +62,7 @@ die() {
 	exit 1
 }
 
-# whole NAME VALUE LEAST MOST: refuse what is no whole number in between
+# whole NAME VALUE LEAST MOST: refuse anything but a whole number in between
 whole() {
 	case $2 in
 	'' | 0* | *[!0-9]* | ???????*)	die "$1=$2: give a whole number from $3 to $4" ;;
@@ -80,12 +80,12 @@ default_base() { all_bases | tail -n 1; }
 # nearest_base VERSION: the base with the fewest releases between it and Linux VERSION, X.Y.
 # Linux 5 and 6 had 20 releases each.
 nearest_base() {
-	local of best='' least='' distance
-	for of in $(all_bases); do
-		distance=$(($(releases "$1") - $(releases "${of#linux-}")))
+	local other best='' least='' distance
+	for other in $(all_bases); do
+		distance=$(($(releases "$1") - $(releases "${other#linux-}")))
 		distance=${distance#-}
 		if [ ! "$best" ] || [ "$distance" -lt "$least" ]; then
-			best=$of least=$distance
+			best=$other least=$distance
 		fi
 	done
 	echo "$best"

@@ -38,7 +38,7 @@ no_warning() {	# NAME
 		grep -vE "override: .* changes choice state${own:+|$own}"
 }
 
-# The programs of the kselftest, of 64 and of 32 bit, as its own "make install" does it;
+# The programs of the kselftest, 64-bit and 32-bit, as its own "make install" does it;
 # then our own
 build_kselftest() (
 	flock 8
@@ -137,7 +137,7 @@ guest() {
 }
 
 # run_programs NAME JOB PROGRAM... [OPTION OF BOOT...]: the same, with these programs, whose
-# output is in JOB/tap. On i386 they are those of 32 bit. There is no shell of 32 bit, so init
+# output is in JOB/tap. On i386 they are the 32-bit ones. There is no 32-bit shell, so init
 # runs them
 run_programs() {
 	local kernel="$1" job="$2" bits=''
@@ -248,7 +248,7 @@ passes_kselftest() {
 report() {
 	selected "$1" || return 0
 	"$tap" report "$this" "$1" "$repeat_with" "$2/tap"
-	check "$1: as many results as planned, and not none" "$tap" complete "$3" "$2/tap"
+	check "$1: all planned tests ran" "$tap" complete "$3" "$2/tap"
 }
 
 # #NM and #CP of kernel mode log a warning each, and a busy host makes NMI handlers slow. No

@@ -20,7 +20,7 @@ Result = collections.namedtuple('Result', 'program passed name skipped notes')
 # A test may skip for these reasons, where "KERNEL, PROGRAM: TEST: REASON" matches. Those of one
 # base alone are in bases/BASE/skips
 KNOWN_SKIPS = (
-    r'.*: (this CPU does not raise it|this kernel is 64-bit|this program has (32|64) bit)',
+    r'.*: (this CPU does not raise it|this kernel is 64-bit|this program is (32|64)-bit)',
     r'.*, [^:]*_32: .*: no address of the kernel in /proc/kallsyms',
     r'i386, [^:]*: kernel CP: .*',
     r'i386, .*: this machine has (none|no protection keys|one node only)',

@@ -127,7 +127,8 @@ static void print_histogram(FILE *out, const struct histogram *sum, const char *
 			(1ULL << log) / 1e9, n);
 	}
 	fprintf(out, "trapstat_page_fault_seconds_bucket{%s,le=\"+Inf\"} %llu\n"
-		"trapstat_page_fault_seconds_sum{%s} %.9f\ntrapstat_page_fault_seconds_count{%s} %llu\n",
+		"trapstat_page_fault_seconds_sum{%s} %.9f\n"
+		"trapstat_page_fault_seconds_count{%s} %llu\n",
 		labels, sum->timed, labels, sum->ns / 1e9, labels, sum->timed);
 }
 

@@ -136,8 +136,8 @@ bool fields_read(unsigned int at[FIELDS], const char *format, bool has_regs)
 		if (size == fields[i].size)
 			continue;
 		if (!is_said)
-			fprintf(stderr,
-				"trapstat: newer events: %s has %d bytes, not %d; using another source\n",
+			fprintf(stderr, "trapstat: newer events: "
+				"%s has %d bytes, not %d; using another source\n",
 				fields[i].name, size, fields[i].size);
 		is_said = true;
 		return false;

@@ -28,12 +28,12 @@
 
 #define NO_VECTOR	255
 
-/* Rows of the table of traps: the vectors, and events that are no vectors */
+/* Rows of the table of traps: the vectors, and events that are not vectors */
 enum row {
 	ROW_PF		= 14,
 	ROW_NMI		= 33,	/* calls of handlers that took an NMI for theirs */
 	ROW_MCE,		/* records of machine checks */
-	ROW_SPLIT_LOCK,		/* #AC that is no check of alignment */
+	ROW_SPLIT_LOCK,		/* #AC that is not an alignment check */
 	ROW_BUS_LOCK,		/* #DB with that bit in DR6 */
 	ROW_UMIP,		/* #GP of an instruction that UMIP forbids */
 	ROW_SIGNAL,		/* in records alone: a signal of a trap */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * One function per trap, each with a label NAME_ip, the instruction pointer
- * that the trap handler sees, and a label NAME_resume behind it, where the
+ * that the trap handler sees, and a label NAME_resume after it, where the
  * trap continues if it cannot do so at NAME_ip.
  */
 #include <linux/cfi_types.h>
@@ -46,7 +46,7 @@ TRAP_TEST de	"xorl %edx, %edx; xorl %ecx, %ecx; movl $1, %eax" "divl %ecx"
 TRAP_TEST bp	int3
 /* UD0: the others are BUG() and WARN(), and handle_bug() sees to them first. */
 TRAP_TEST ud	"" ".byte 0x0f, 0xff"
-/* A non-canonical address; on 32 bit, a selector behind the end of the GDT */
+/* A non-canonical address; on 32-bit, a selector after the end of the GDT */
 #ifdef CONFIG_X86_64
 TRAP_TEST gp	"movabsq $0x8000000000000000, %rax" "movq (%rax), %rax"
 #else

@@ -17,7 +17,8 @@ if has_port arm64 && have aarch64-linux-gnu-gcc 'arm64: the page fault events'; 
 fi
 sysroot=$logs/sysroot
 files=$logs/files
-libraries=libc6-dev,libgcc-12-dev,linux-libc-dev,libbpf-dev,libdw-dev,libelf-dev,libiberty-dev,libjansson-dev
+libraries=libc6-dev,libgcc-12-dev,linux-libc-dev,libbpf-dev,libdw-dev,libelf-dev
+libraries=$libraries,libiberty-dev,libjansson-dev
 libraries=$libraries,libmicrohttpd-dev,zlib1g-dev,liblzma-dev,libbz2-dev,busybox-static
 cross='clang-19 --target=aarch64-linux-gnu'
 

@@ -35,7 +35,7 @@ no_news() {
 	! comm -13 "$logs/$name.base.normal" "$logs/$name.$head.normal" | grep .
 }
 
-# To Debian's sparse, the length of __builtin_strlen() is no constant: MODULE_INFO() needs one
+# To Debian's sparse, the length of __builtin_strlen() is not a constant: MODULE_INFO() needs one
 without_module_info() {
 	local said line
 	while IFS= read -r said; do
@@ -67,7 +67,7 @@ objects() {
 
 # compile ARCH: with W=1 and sparse, which does not know __typeof_unqual__, and report what was
 # not checked. After an error of sparse, which the base has too, it goes on with the next
-# object. A note on the way to an included file is no warning, and changes with each #include
+# object. A note on the way to an included file is not a warning, and changes with each #include
 compile() {
 	local out=checkers said object config="$top/configs"
 	[ "$1" != i386 ] || out=i386
@@ -102,7 +102,7 @@ coccicheck() {
 			>"$out" 2>"$out.err" ||
 			{ echo "$2 on $3: status $?" >>"$1.left-out"; rm "$out"; }' \
 		sh "$logs/cocci" <"$logs/cocci.list"
-	# It is no check if more than a quarter was left out
+	# It is not a check if more than a quarter was left out
 	find "$logs/cocci" -type f ! -name '*.err' -exec cat {} +
 	[ "$(find "$logs/cocci" -type f ! -name '*.err' | wc -l)" -gt \
 		$(($(wc -l <"$logs/cocci.list") * 3 / 4)) ]

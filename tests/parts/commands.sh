@@ -121,7 +121,7 @@ conflict() (
 	bad_tree 'none of the patches: remove that folder' "$tree" && cd / && rm -rf "$made"
 )
 
-# A configuration that is asked for in vain
+# A configuration that the kernel does not have
 no_deb() {	# WORDS VARIABLE=VALUE...
 	local words="$1"
 	shift

@@ -32,8 +32,8 @@ inlined() {
 	same 'arch/x86/mm/fault.o: handle_page_fault_traced' "$(cat "$logs/more")"
 }
 
-# prices KERNEL JOB: what the commands of stdin measure. JOB/lines gets it
-prices() {
+# costs KERNEL JOB: what the commands of stdin measure. JOB/lines gets it
+costs() {
 	gcc -O2 -Wall -static -o "$logs/trap_cost" "$bench/trap_cost.c" || return 1
 	{
 		echo ". $bench/ways"
@@ -52,7 +52,7 @@ without() {
 	{
 		echo "$off"
 		[ ! "${BENCH:-}" ] || echo "measure page_fault_user $faults segv"
-	} | prices run-base "$logs/cost-base" &&
+	} | costs run-base "$logs/cost-base" &&
 	"$bench/figures.py" check "$logs/cost-base/lines"
 }
 with() {
@@ -77,7 +77,7 @@ with() {
 			echo 'measure trap getpid int3 zero_page'
 			echo 'measure pagefault_exit getpid zero_page; measure pagefault getpid zero_page'
 		fi
-	} | prices run "$logs/cost"
+	} | costs run "$logs/cost"
 }
 within_goals() {
 	"$bench/figures.py" check "$logs/cost-base/lines" "$1/lines"
@@ -107,7 +107,7 @@ results() {
 			echo "measure $way $faults"
 		done
 		echo "strace -f -e trace=bpf -o /job/idle $logs/trapstat/trapstat -- sleep 9"
-	} | prices btf "$logs/cost-btf" && mkdir -p "$build/bench/$base" &&
+	} | costs btf "$logs/cost-btf" && mkdir -p "$build/bench/$base" &&
 	{
 		echo '# SPDX-License-Identifier: GPL-2.0'
 		echo '# Made by make bench: bench/README.md'

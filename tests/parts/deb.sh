@@ -122,10 +122,10 @@ check 'deb: there is a cloud configuration of Debian' configuration
 if [ -s "$logs/cloud.config" ]; then
 	check 'deb: it makes the packages' make_deb
 	check 'deb: it says how to install and remove them, and installs nothing' says_commands
-	check 'deb: a second one has nothing to do' again
-	check 'deb: a Debian takes the package, and makes an initramfs' installed
+	check 'deb: a second run rebuilds nothing' again
+	check 'deb: the package installs in a Debian, and makes an initramfs' installed
 	check 'deb: it boots from its disk' boots
-	check 'deb: the module of its disk is that of the package' \
+	check 'deb: the module of the disk comes from the package' \
 		result 'module virtio_blk .* /.*/modules/.*-trap/kernel/.*/virtio_blk\.ko.*'
 	check 'deb: the events have each trap and the faults of the demo' \
 		result 'demo trap_entry 9' 'demo trap_exit 9' 'demo pagefault_entry [3-9][0-9]' \

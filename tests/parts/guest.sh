@@ -72,7 +72,7 @@ if [ $# != 0 ]; then
 	report x86_64 "$logs/job" $#
 	check 'x86_64: no splat on the console' console_clean "$logs/job/console.log"
 fi
-# Those of 32 bit are in the parts smp, kasan and rt; smp also has four CPUs
+# The 32-bit ones are in the parts smp, kasan and rt; smp also has four CPUs
 # shellcheck disable=SC2046 # a list
 set -- $(programs x86_64 $(own_programs | grep -v _32))
 if [ $# != 0 ]; then

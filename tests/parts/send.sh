@@ -79,5 +79,5 @@ if [ "$source_version" = "$base_version" ] &&
 		check "$name" some_are_there
 	fi
 fi
-SENDER=you@example.org check 'bad input: send-dry by nobody' not_sent "is not a person's address"
+SENDER=you@example.org check 'bad input: no sender' not_sent "is not a person's address"
 check 'bad input: send-dry of no such series' not_sent 'one of: fixes structs trap' SERIES=none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What arrives in do_mem_abort() of arm64 and is no page fault fires no pagefault event: an
+ * What arrives in do_mem_abort() of arm64 and is not a page fault fires no pagefault event: an
  * alignment fault, and a tag check fault in user mode and in a copy of the kernel. And the address
  * of a page fault has no tag. Linked with the files of the kselftest.
  */
@@ -87,7 +87,7 @@ int main(void)
 	*p = 1;
 	/* With FEAT_LSE2, only what crosses 16 bytes faults */
 	ksft_test_result(no_event(read_exclusive, p + 13, SIGBUS, BUS_ADRALN),
-			 "an alignment fault is no page fault\n");
+			 "an alignment fault is not a page fault\n");
 
 	p = new_pages(page_size);
 	trace_faults(p, 1);
@@ -103,13 +103,13 @@ int main(void)
 		ksft_exit_fail_msg("mmap or pipe: %s\n", strerror(errno));
 	*p = 1;
 	if (!mte) {
-		ksft_test_result_skip("a tag check fault is no page fault: no MTE\n");
-		ksft_test_result_skip("a tag check fault in a copy is no page fault: no MTE\n");
+		ksft_test_result_skip("a tag check fault is not a page fault: no MTE\n");
+		ksft_test_result_skip("a tag check fault in a copy is not a page fault: no MTE\n");
 	} else {
 		ksft_test_result(no_event(raise_read, TAG(p, 3), SIGSEGV, SEGV_MTESERR),
-				 "a tag check fault is no page fault\n");
+				 "a tag check fault is not a page fault\n");
 		ksft_test_result(no_event(kernel_copies, TAG(p, 3), 0, 0) && refused,
-				 "a tag check fault in a copy is no page fault\n");
+				 "a tag check fault in a copy is not a page fault\n");
 	}
 	ksft_finished();
 }

@@ -220,7 +220,7 @@ static void test_vsyscall(const struct vsyscall *v)
 #else
 static void test_vsyscall(const struct vsyscall *v)
 {
-	skip(v->name, "this program has 32 bit");
+	skip(v->name, "this program is 32-bit");
 }
 #endif
 

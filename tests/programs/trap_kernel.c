@@ -74,7 +74,7 @@ static void test_bound(void)
 	}
 	result(matches, name);
 #else
-	skip(name, "this program has 32 bit");
+	skip(name, "this program is 32-bit");
 #endif
 }
 
@@ -143,7 +143,7 @@ static void test_kernel_trap(unsigned int vector, const char *name)
 
 /*
  * IRET to a segment that is not there: the fault is in kernel mode at the IRET,
- * and a kernel of 32 bit makes a trap of user mode of it.
+ * and a 32-bit kernel makes a trap of user mode of it.
  */
 #ifndef __x86_64__
 static sig_atomic_t bad_returns;
@@ -196,7 +196,7 @@ static void test_iret(void)
 		       (int)bad_returns, entries, exits, wrong);
 	result(bad_returns == ROUNDS && entries == ROUNDS && exits == ROUNDS && !wrong, name);
 #else
-	skip(name, "this program has 64 bit");
+	skip(name, "this program is 64-bit");
 #endif
 }
 

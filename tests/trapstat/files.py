@@ -12,7 +12,7 @@ files.py schema MAN FILE...: each line of --json there is an object with the key
 has for its type, which may be none of another.
 files.py nested RECORD.json: fails if slices of a thread overlap without one being within the
 other; prints how many are within another.
-files.py pairs RECORD.csv RECORD.csv: fails if a fault of user or kernel mode is in one of them only,
+files.py pairs RECORD.csv RECORD.csv: fails if a fault of user or kernel mode is in one alone,
 or has another outcome, kind of memory or duration there.
 files.py begin RECORD.json: fails if its times do not begin at 0, or its begin is none of today's.
 files.py metrics FILE: the samples of an OpenMetrics text, or of one of Prometheus (.prom), which

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""fleet.py prometheus TRAPSTAT GRAFANA.json: let Debian's prometheus scrape trapstat by its listener
+"""fleet.py prometheus TRAPSTAT GRAFANA.json: Debian's prometheus scrapes trapstat by its listener
 and by the textfile collector of prometheus-node-exporter. Fails if the two differ, or if a query of
 the dashboard has no result.
 fleet.py clients TRAPSTAT: a port in use; silent clients, more than it takes; other requests.

@@ -413,24 +413,22 @@ static const char newer[] =
 
 static struct btf *newer_btf(void)
 {
+	static const struct { const char *name; long long value; bool type; } enums[] = {
+		{ "pagefault_outcome", 4, true }, { "PAGEFAULT_MINOR", 7 },
+		{ "PAGEFAULT_NEW_2ND", 3 }, { "PAGEFAULT_MAJOR", 16 }, { "PAGEFAULT_SIGNAL", 0 },
+		{ "PAGEFAULT_ARCH", 99 },
+		{ "pagefault_kind", 4, true }, { "PAGEFAULT_NONE", 4 }, { "PAGEFAULT_ANON", 0 },
+		{ "PAGEFAULT_FILE", 9 }, { "PAGEFAULT_DAX", 1 }, { "PAGEFAULT_SPECIAL", 2 },
+		{ "pagefault_flags", 4, true }, { "PAGEFAULT_ZERO", 1 }, { "PAGEFAULT_COW", 0x100 },
+		{ "PAGEFAULT_SWAPIN", -0x80000000LL },
+	};
 	struct btf *btf = btf__new_empty();
 
-	check(btf && btf__add_enum(btf, "pagefault_outcome", 4) > 0 &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_MINOR", 7) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_NEW_2ND", 3) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_MAJOR", 16) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_SIGNAL", 0) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_ARCH", 99) &&
-	      btf__add_enum(btf, "pagefault_kind", 4) > 0 &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_NONE", 4) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_ANON", 0) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_FILE", 9) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_DAX", 1) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_SPECIAL", 2) &&
-	      btf__add_enum(btf, "pagefault_flags", 4) > 0 &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_ZERO", 1) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_COW", 0x100) &&
-	      !btf__add_enum_value(btf, "PAGEFAULT_SWAPIN", -0x80000000LL), "no BTF");
+	check(!!btf, "no BTF");
+	for (size_t i = 0; i < sizeof(enums) / sizeof(*enums); i++)
+		check(enums[i].type ? btf__add_enum(btf, enums[i].name, enums[i].value) > 0 :
+		      !btf__add_enum_value(btf, enums[i].name, enums[i].value),
+		      "%s", enums[i].name);
 	return btf;
 }
 
@@ -750,7 +748,7 @@ static void test_rows(void)
 	sent("a stack segment", 12, 12, SIGBUS, 0);
 	sent("alignment", 17, 17, SIGBUS, BUS_ADRALN);
 	sent("nothing mapped", 14, 14, SIGSEGV, SEGV_MAPERR);
-	sent("behind the end of a file", 14, 14, SIGBUS, BUS_ADRERR);
+	sent("after the end of a file", 14, 14, SIGBUS, BUS_ADRERR);
 	sent("a shadow stack", 21, 21, SIGSEGV, 10);
 	sent("of TDX", 20, 20, SIGSEGV, 0);
 	sent("of SEV, after a page fault", 29, 14, SIGBUS, BUS_OBJERR);
