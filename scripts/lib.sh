@@ -243,7 +243,7 @@ use_ccache() {
 # with an empty cache, which costs a tenth of the build
 ccache_for() {
 	case $1 in
-	run | run-base)	;;
+	run)	;;
 	*)		echo ccache ;;
 	esac
 }

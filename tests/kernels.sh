@@ -18,7 +18,7 @@ build_kernel() {
 		case $1 in
 		*-base)	work_tree "$dir/src-base" base &&
 			"$top/scripts/kernel/build" "$dir/src-base" "$1" ;;
-		run | btf | arm64* | riscv* | built/[!c]*)
+		run | btf | cost | arm64* | riscv* | built/[!c]*)
 			"$top/scripts/kernel/build" "$src" "$1" ;;
 		*)	"$top/scripts/kernel/build" -t "$src" "$1" ;;
 		esac

@@ -29,7 +29,7 @@ KNOWN_SKIPS = (
     r'arm64-(?!mte,).*: no MTE',
     r'smp1, .*: no (QEMU_MONITOR|userfaultfd), or a single CPU',
     r'rt, .*: this kernel has no transparent huge pages, or they are off',
-    r'kselftest, .*: \$TMPDIR is not on a disk',
+    r'(kselftest|no-memcg), .*: \$TMPDIR is not on a disk',
     r'(?!x86_64,).*: (hugetlb: no free page of hugetlb|swap-in: the page did not go to swap)',
 )
 

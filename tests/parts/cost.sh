@@ -9,7 +9,7 @@ bench=$top/bench
 rounds=${ROUNDS:-5} traps=${TRAPS:-6000}
 whole ROUNDS "$rounds" 1 1000
 whole TRAPS "$traps" 1000 100000
-kernels run run-base
+kernels cost cost-base
 if [ "${BENCH:-}" ]; then
 	repeat_with='BENCH=1'
 	need strace
@@ -24,10 +24,10 @@ functions() {	# OBJECT
 inlined() {
 	local object of_base
 	for object in mm/memory.o mm/huge_memory.o mm/hugetlb.o mm/shmem.o arch/x86/mm/fault.o; do
-		[ -f "$dir/run/$object" ] || continue
-		of_base=$(functions "$dir/run-base/$object")
+		[ -f "$dir/cost/$object" ] || continue
+		of_base=$(functions "$dir/cost-base/$object")
 		[ "$of_base" ] || return 1
-		functions "$dir/run/$object" | grep -vxF "$of_base" | sed "s|^|$object: |"
+		functions "$dir/cost/$object" | grep -vxF "$of_base" | sed "s|^|$object: |"
 	done >"$logs/more"
 	same 'arch/x86/mm/fault.o: handle_page_fault_traced' "$(cat "$logs/more")"
 }
@@ -52,7 +52,7 @@ without() {
 	{
 		echo "$off"
 		[ ! "${BENCH:-}" ] || echo "measure page_fault_user $faults segv"
-	} | costs run-base "$logs/cost-base" &&
+	} | costs cost-base "$logs/cost-base" &&
 	"$bench/figures.py" check "$logs/cost-base/lines"
 }
 with() {
@@ -77,7 +77,7 @@ with() {
 			echo 'measure trap getpid int3 zero_page'
 			echo 'measure pagefault_exit getpid zero_page; measure pagefault getpid zero_page'
 		fi
-	} | costs run "$logs/cost"
+	} | costs cost "$logs/cost"
 }
 within_goals() {
 	"$bench/figures.py" check "$logs/cost-base/lines" "$1/lines"
@@ -112,7 +112,7 @@ results() {
 		echo '# SPDX-License-Identifier: GPL-2.0'
 		echo '# Made by make bench: bench/README.md'
 		echo "kernel: $base_package $source_version"
-		sed -n 's/^CONFIG_CC_VERSION_TEXT="\(.*\)"/compiler: \1/p' "$dir/run/.config"
+		sed -n 's/^CONFIG_CC_VERSION_TEXT="\(.*\)"/compiler: \1/p' "$dir/cost/.config"
 		qemu-system-x86_64 --version | sed -n '1s/^/QEMU: /p'
 		echo "rounds: $rounds, of $traps traps"
 		date -u '+date: %Y-%m-%d'
@@ -120,7 +120,7 @@ results() {
 		awk '/BPF_LINK_CREATE|RAW_TRACEPOINT_OPEN/ { n = 0 } /bpf\(/ { n++ } END {
 			printf "idle: %.0f calls of bpf() a second by trapstat\n", n / 9 }' \
 			"$logs/cost-btf/idle"
-		echo "text: $(text run-base) bytes without the series, $(text run) with it"
+		echo "text: $(text cost-base) bytes without the series, $(text cost) with it"
 		"$bench/figures.py" results "$logs/cost-base/lines" "$logs/cost/lines" \
 			"$logs/cost-btf/lines"
 	} >"$results"
@@ -129,7 +129,7 @@ text() { size -A "$dir/$1/vmlinux" | sed -n 's/^\.text *\([0-9]*\) .*/\1/p'; }
 
 # To its end, and until SIGTERM: the table has all rows, and nothing is left on
 hardware() {
-	guest run "$logs/cost-hardware" -c 2 <<EOF || return 1
+	guest cost "$logs/cost-hardware" -c 2 <<EOF || return 1
 export TMPDIR=/tmp
 state() {
 	cat /sys/kernel/tracing/set_event /sys/kernel/tracing/dynamic_events
@@ -155,7 +155,8 @@ status 143' "$(grep ^status table)" && ! grep 'not here' table &&
 	diff before after && diff before after-term && ! diff before within
 }
 
-check 'run: what the base inlines is inlined' inlined
+check 'cost: what the base inlines is inlined' inlined
+passes_kselftest no-memcg cost "$(kselftest_programs | grep -v -e _32 -e pagefault_rv)"
 group=cost
 check 'cost: the instructions of a page fault without the series' without
 check 'cost: the instructions of a page fault with the series' with
