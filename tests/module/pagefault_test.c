@@ -40,6 +40,9 @@
 
 #include "trap_test.h"
 
+/* For CFI: clang emits the type of an assembler function only if C code takes its address */
+__ADDRESSABLE(trap_test_pf_spurious)
+
 /* The frame is made by hand, so the address is not where the CPU puts it */
 static int pagefault_test_spurious(void)
 {
