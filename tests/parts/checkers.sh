@@ -49,15 +49,15 @@ without_module_info() {
 	done
 }
 
-# objects ARCH: those of the .c files, as far as this tree has them. A file that another one
-# includes stands for the object of that one
+# objects ARCH: those of the .c files of x86, as far as this tree has them. A file that another
+# one includes stands for the object of that one
 objects() {
 	local file
 	for file in $all_c; do
 		[ -f "$work/src/$file" ] || continue
 		case $1:$file in
-		i386:*/startup/* | i386:*/coco/* | i386:*/entry_fred.c | i386:*/head64.c | \
-		i386:*/vsyscall_64.c | i386:*/xen/*)
+		*:arch/arm64/* | *:arch/riscv/* | i386:*/startup/* | i386:*/coco/* | \
+		i386:*/entry_fred.c | i386:*/head64.c | i386:*/vsyscall_64.c | i386:*/xen/*)
 			;;
 		*/startup/sev-shared.c)	echo "${file%/*}/sev-startup.o" ;;
 		*)			echo "${file%.c}.o" ;;
