@@ -43,7 +43,7 @@ help:		## this list
 	@echo "  FIRST=N, LAST=N       check-bisect: from this patch to that one"
 	@echo "  LOADS=N               check-sample: how often the module is loaded (100)"
 
-run:		## boot the patched kernel, run a program in it, show its traps and page faults
+run:		## boot the patched kernel, run a program there, show its traps and faults
 	@scripts/vm/run-guest
 
 shell:		## boot the patched kernel, with a shell on this terminal
@@ -83,7 +83,7 @@ check-all:	## all tests; this takes hours
 check-%:
 	@tests/check $*
 
-bench:		## measure what the events cost, beside other tools, and write build/bench/BASE/
+bench:		## measure what the events cost, beside other tools, in build/bench/BASE/
 	@scripts/deps trapstat
 	@BENCH=1 tests/check cost
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# bisect: each patch of the series builds, boots and passes its kselftest, FIRST= to LAST=
+# bisect: each patch builds, boots and passes its kselftest, FIRST= to LAST=
 #
 # So that git bisect never meets a kernel that is broken by the series. There is one
 # work tree for all of them, and make builds what the next patch changes. At the end,

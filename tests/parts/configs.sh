@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# configs: built only: without tracing, modules, BPF, kprobes, SMP...; clang; allmodconfig
+# configs: built only: no tracing, modules, BPF, kprobes...; clang; allmodconfig
 #
 # The warnings of the compiler and of objtool are errors here, but for allmodconfig.
 

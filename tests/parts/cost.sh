@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# cost: what the events cost, off and on; what is inlined; make bench-hardware, in a guest
+# cost: what the events cost, off and on; what is inlined; make bench-hardware
 #
 # BENCH=1, as make bench has it: also measure what people use today, and write the results.
 # ROUNDS=N, TRAPS=N: how often each kind of trap is measured, and how many traps that takes

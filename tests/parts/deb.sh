@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# deb: make deb with Debian's cloud configuration, installed into a Debian that boots with it
+# deb: make deb with Debian's cloud configuration, installed in a Debian
 #
 # All is as on a user's machine: the packages are installed by dpkg, initramfs-tools makes the
 # initramfs, and the modules that reach the disk are those of the package. The configuration

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# debug: all test programs on a kernel with lockdep and the like, without a complaint
+# debug: all test programs on a kernel with lockdep and the like: no complaint
 
 check 'debug: the kernel builds without a warning' builds_clean debug
 kernels debug

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# defects: defects of the kernel, switched on one by one, and each caught by its test
+# defects: defects of the kernel, switched on one by one, each caught by its test
 #
 # They are in tests/defects/BASE/: defects.diff puts all of them into one kernel,
 # which has one of them on at a time. The table beside it says which program catches it, and

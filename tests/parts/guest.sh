@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# guest: the kselftest and our own programs on x86_64, the recipes of the documents
+# guest: the kselftest and our own programs, the recipes of the documents
 
 kernels guest
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# kasan: all test programs on a kernel with KASAN, lockdep and the rest of x86_debug.config
+# kasan: all test programs with KASAN, lockdep, the rest of x86_debug.config
 
 kernels kasan
 # A guest with KASAN takes several times as long for everything

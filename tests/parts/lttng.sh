@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034,SC2046 # variables of tests/check
-# lttng: the probes for LTTng build, record what ftrace records, and are harmless elsewhere
+# lttng: the probes for LTTng record what ftrace does, and do no harm elsewhere
 #
 # What is built stays in build/BASE/lttng/ until its source, the kernel or the compiler changes.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# packages: packages of trapstat in a fresh Debian, its service and export in a fleet
+# packages: packages of trapstat in a fresh Debian, its service, export in a fleet
 #
 # The roots are minimal ones of Debian 12 and 13. In them, trapstat runs on the kernel of this
 # machine; its service runs in a guest, where systemd starts it on Debian's own kernels.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# sample: the module of samples/trap_events counts, and unloads while traps are raised
+# sample: the module of samples/trap_events counts, and unloads while it counts
 #
 # LOADS=100: how many times it is loaded and unloaded.
 

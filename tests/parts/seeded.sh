@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154 # variables of tests/check
-# seeded: bugs of patches, tests and scripts, each in a scratch copy, and each caught by its part
+# seeded: bugs of patches, tests and scripts, each caught by its part
 #
-# They show that the parts can fail: those of the kernel itself are in the part defects. A file
-# in tests/seeded/ is sourced in the top of the copy, and seeds the bug there.
+# They show that the parts can fail: those of the kernel itself are in the part defects. Each bug
+# has a scratch copy. A file in tests/seeded/ is sourced in its top, and seeds the bug there.
 # Its head says what must happen then:
 #
 #	# part: PART		The part that is run then,

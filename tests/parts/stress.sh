@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# stress: random traps while everything changes at random, 4 CPUs, on kasan, then on debug
+# stress: random traps while all changes at random, 4 CPUs, on kasan and debug
 #
 # STRESS_SECONDS=120 and STRESS_SEED=NUMBER say for how long, and repeat the choices of a run;
-# STRESS_KERNEL=NAME: on that kernel alone. debug has kmemleak, and is faster.
+# STRESS_KERNEL=NAME: on that kernel alone. kasan comes first; debug has kmemleak, and is faster.
 
 seconds=${STRESS_SECONDS:-120}
 seed=${STRESS_SEED:-0x$(od -An -N 6 -tx1 /dev/urandom | tr -d ' \n')}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2046 # variables of tests/check
-# style: checkpatch on each patch and program, SPDX, kernel-doc, shellcheck, spelling, unit tests
+# style: checkpatch, SPDX, kernel-doc, shellcheck, spelling, unit tests
 
 checkpatch() { is_silent "$top/scripts/series/checkpatch" "$src" "$base" "$1"; }
 checkpatch_programs() (

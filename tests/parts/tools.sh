@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# tools: the recipes of the documents, with Debian's newest trace-cmd, perf and bpftrace
+# tools: the recipes of the documents, with Debian's trace-cmd, perf, bpftrace
 #
 # They are in a root of their own: see scripts/vm/rootfs.
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
-# trapstat-here: trapstat's arguments and texts, and its views of the kernel that this runs on
+# trapstat-here: trapstat's arguments and texts, and its views of the kernel here
 #
 # Where nobody may load a BPF program, as in a container, the views are skipped.
 
