@@ -33,35 +33,6 @@ git_am() {
 	GIT_DIR=$logs/am.git git ls-tree -r series | diff "$logs/am.files" -
 }
 
-# am_tree PATCH...: the tree that git am of these onto the base gives
-am_tree() (
-	rm -rf "$logs/am" && plain_git -C "$src" worktree prune && use_identity &&
-	am_on "$src" "$logs/am" base "$@" >&2 && plain_git -C "$logs/am" rev-parse 'HEAD^{tree}'
-)
-# Each series on what it stands on, and on no more
-no_fuzz() {
-	local one files
-	for one in $(all_series); do
-		[ "$(patches_of "$one")" ] || continue
-		files=$(below "$one" patches_of && patches_of "$one") &&
-		am_tree $(echo "$files" | sed "s|^|$patches/|") || return 1
-		# patch says "offset" and "fuzz" of hunks that git am would shift
-		take_by_patch $files >"$logs/fuzz.out" 2>&1 ||
-			{ tail -n 5 "$logs/fuzz.out"; return 1; }
-		! grep -E '^Hunk .*(fuzz|offset)' "$logs/fuzz.out" || return 1
-	done
-}
-take_by_patch() (
-	rm -rf "$logs/fuzz" && mkdir "$logs/fuzz" && cd "$logs/fuzz" || exit 1
-	plain_git -C "$src" diff --name-only --diff-filter=M base HEAD | while read -r file; do
-		mkdir -p "$(dirname "$file")"
-		plain_git -C "$src" cat-file blob "base:$file" >"$file"
-	done
-	for file in "$@"; do
-		echo "$file:"
-		patch -p1 -F0 <"$patches/$file" || exit 1
-	done
-)
 # Added lines of what is neither test nor document, in all or below a path:
 # SERIES LIMIT [PATH]. SERIES:NUMBER are its first patches
 budgets='trap:3 400
@@ -132,13 +103,6 @@ check 'patches/ is what the sources give' patches_of_sources
 check 'git am gives what the sources give' git_am
 check 'no cover letter is named *.patch, or longer than 80 lines' cover_letters
 check 'the series keep to their budgets of added lines' within_budgets
-if [ "$source_version" = "$base_version" ]; then
-	! have patch 'each patch applies without fuzz and offset' ||
-		check 'each patch applies without fuzz and offset' no_fuzz
-else
-	skip 'each patch applies without fuzz and offset' \
-		"the patches are for $base_version, but this source is $source_version"
-fi
 check 'README.md quotes what was measured' figures_of_bench
 name='make pin moves a base to the newest version'
 if [ "${TRAP_FAST:-}" ]; then
