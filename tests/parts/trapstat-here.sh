@@ -6,116 +6,11 @@
 
 # shellcheck source=tests/trapstat-common.sh
 . "$top/tests/trapstat-common.sh"
+# shellcheck source=tests/trapstat/texts.sh
+. "$top/tests/trapstat/texts.sh"
+# shellcheck source=tests/trapstat/options.sh
+. "$top/tests/trapstat/options.sh"
 
-built_without_warning() {
-	is_built && ! grep -i 'warning' "$logs/trapstat-builds.log"
-}
-computes() {
-	local sources
-	is_built || return 1
-	sources=$(find "$top/trapstat" -name '*.c' ! -name '*.bpf.c' ! -name main.c \
-		! -name counts.c ! -name maps.c ! -name symbols.c)
-	# shellcheck disable=SC2086 # a list of words
-	gcc -O2 -Wall -isystem "$logs/built" -I"$top/trapstat" -Wno-format-truncation \
-		-DTRAPSTAT_VERSION='"of a test"' -o "$logs/unit" "$top/tests/trapstat/unit.c" $sources \
-		-lbpf -ldw -lelf -lz -ljansson -liberty -lmicrohttpd && "$logs/unit"
-}
-# The message that bad arguments get, before anything is loaded
-refuses() {
-	local n=0
-	is_built || return 1
-	while IFS=: read -r args message; do
-		# shellcheck disable=SC2086 # a list of words
-		"$trapstat" $args >"$logs/refused" 2>&1 </dev/null && return 1
-		grep -qF -- "$message" "$logs/refused" || { echo "$args: $(cat "$logs/refused")"; return 1; }
-		n=$((n + 1))
-	done <<-'END'
-	--slower 1 faults:invalid duration '1'
-	--slower 0ns faults:invalid duration '0ns'
-	--vector 33:unknown vector '33'
-	--vector XY:unknown vector 'XY'
-	--outcome bad faults:unknown outcome 'bad'
-	--source x:unknown source 'x'
-	-p 0:invalid PID '0'
-	-p 1,x:invalid PID 'x'
-	-n x faults:invalid row count 'x'
-	0.001:invalid interval '0.001'
-	1e9:invalid interval '1e9'
-	ls:invalid interval 'ls'; views are faults, crashes, record, report, export
-	1 0:invalid count '0'
-	1 2 3:extra operand '3'
-	--duration x:invalid duration 'x'
-	-t -f faults:exclude each other
-	-t:are for 'trapstat faults'
-	-C faults:-C is for
-	-H record -o x.csv:-H is for
-	-H faults -g:-H shows all
-	-n 1 export:-n is for
-	-T export:-T is for
-	-T -- true:-T is for
-	--json export:--json is not for
-	--sort p99 crashes:--sort is not for
-	--sort p99 --slower 1ms faults:--sort is not for
-	-w 1:-w is for
-	record:record takes -o
-	record -o x.txt:unknown suffix of 'x.txt'
-	-c 1234567890123456 1:invalid name '1234567890123456'
-	-p 1 -- true:-p is not for a command
-	--listen 1 faults:--listen is for export
-	export --listen 0:not ADDRESS:PORT
-	export --listen 1.2.3.4:not ADDRESS:PORT
-	--cgroup /proc 1:invalid cgroup '/proc'
-	report x.csv:report takes
-	report -p 1 x.json:report takes no other option
-	END
-	[ "$n" = 37 ]
-}
-# finds_clang WANTED COMPILER=VERSION...: of these, the Makefile takes that one, or ''
-finds_clang() {
-	local want="$1" c make
-	make=$(command -v make)
-	shift
-	rm -rf "$logs/path" && mkdir -p "$logs/path" || return 1
-	for c in "$@"; do
-		printf '#!/bin/sh\necho %s\n' "${c#*=}" >"$logs/path/${c%=*}"
-	done
-	chmod +x "$logs/path"/*
-	PATH=$logs/path "$make" -pnq -C "$top/trapstat" OUTPUT="$logs/path" >"$logs/clang" 2>&1 || :
-	echo "$*: $(grep '^CLANG := ' "$logs/clang")"
-	[ "$(sed -n 's|^CLANG := .*/||p' "$logs/clang")" = "$want" ]
-}
-searches() {
-	finds_clang clang-17 clang-17=17 && finds_clang clang-18 clang-18=18 clang-14=14 &&
-	finds_clang clang-16 clang=13 clang-16=16 && finds_clang clang clang=21 &&
-	finds_clang clang-22 clang=13 clang-22=22 && finds_clang '' clang=13
-}
-# Root of a user namespace has each capability there, and may load nothing
-rootless() {
-	is_built || return 1
-	unshare -r true 2>/dev/null || { echo 'there are no user namespaces' >"$cannot"; return 1; }
-	file=$logs/rootless
-	[ "$(unshare -r "$trapstat" 1 1 >"$file" 2>&1 || echo $?)" = 2 ] && says 'user namespace' &&
-	[ "$(wc -l <"$file")" = 1 ]
-}
-# Each column and each row of traps is in the man page
-documents() {
-	local page="$top/trapstat/trapstat.8" name
-	sed 's/\\-/-/g; /^\.SH COLUMNS/,/^\.SH VECTORS/!d' "$page" >"$logs/columns"
-	sed '/^\.SH VECTORS/,/^\.SH SIGNALS/!d' "$page" >"$logs/vectors"
-	{
-		grep -ohE '"[A-Z][A-Z0-9/%s-]+", "[a-z0-9_]+"' "$top"/trapstat/*.c | sort -u
-		sed '/row_names\[ROWS\]/,/^};/!d' "$top/trapstat/text.c" | grep -o '] = "[^"]*"' |
-			sed '/SIGNAL/d; s/.*= /row /'
-	} >"$logs/names"
-	while IFS='"' read -r kind name _; do
-		if [ "$kind" ]; then
-			grep -qE "^$name( |	)" "$logs/vectors"
-		else
-			grep -qE "(^|[ \"])($name|${name%[/%]*})([ \",]|\$)" "$logs/columns"
-		fi || { echo "$name is missing"; return 1; }
-	done <"$logs/names"
-	[ "$(wc -l <"$logs/names")" -gt 60 ]
-}
 why_here() {
 	local suffix tp
 	file=$logs/why
@@ -159,54 +54,6 @@ keys_here() {
 	loads_here || return 1
 	files keys "$trapstat" && files keys "$trapstat" -H &&
 	files once 'see ulimit -Hn' prlimit --nofile=100:100 "$trapstat" --source perf
-}
-# What options of the views do
-options_here() {
-	local one two
-	loads_here || return 1
-	file=$logs/options
-	"$trapstat" --help >"$file" && [ "$(wc -l <"$file")" = 24 ] && ! grep -E '.{81}' "$file" &&
-	timeout 10 "$trapstat" --duration 0.5 -o "$file" -- sleep 20 && says 'goes on: sleep' &&
-	"$trapstat" -H -o "$file" -- "$workload" anon 1000 && says '|@@@' || return 1
-	files fits "$trapstat" -b --duration 1 0.3 >"$file" && ! grep "$(printf '\033')" "$file" &&
-	[ "$(grep -c '^USER/s' "$file")" -ge 2 ] || return 1
-	! "$trapstat" --sort bogus -- true 2>"$file" && says ' USER KERNEL ' && says ' P99 ' &&
-	"$trapstat" -C --sort cpu0 0.1 1 &&
-	! "$trapstat" --outcome arch faults 0.1 1 2>"$file" && says 'needs the events of pagefault' &&
-	"$trapstat" --json --sort p99 -o "$file" -- "$workload" anon 1000 kernel 400 &&
-	sed -n 's/.*"type":"page_fault".*"p99_ns":\([0-9]*\),.*/\1/p' "$file" >"$file.p99" &&
-	[ "$(wc -l <"$file.p99")" -ge 2 ] && sort -c -n -r "$file.p99" || return 1
-	# A column of the traps leaves the faults by COUNT
-	"$trapstat" --sort user -o "$file" -- "$workload" nested 300 bus 60 single 1000 && cat "$file" &&
-	nothing_lost && says 'TRAP_TRACE 1000, BUS_ADRERR 60, SEGV_MAPERR 300' &&
-	{ says 'counted: - minor' || as_getrusage; } &&
-	sed '1,/^ *COUNT/d; /^$/,$d' "$file" | sort -c -s -n -r || return 1
-	"$trapstat" record -o "$file.csv" -- "$workload" protected 3 segv 7 || return 1
-	[ ! -e /sys/kernel/btf/vmlinux ] ||
-		{ [ "$(grep -c ',0x7,.*"SIGSEGV"' "$file.csv")" = 3 ] &&
-		[ "$(grep -c ',0x4,.*"SIGSEGV"' "$file.csv")" = 7 ]; } || return 1
-	"$workload" sleep 2500 anon 20000 sleep 4000 &
-	files fits "$trapstat" -S -c workload faults 4 1 >"$file" && cat "$file" &&
-	grep -qx ' *step_anon' "$file" || return 1
-	echo kept >"$file.csv" &&
-	[ "$("$trapstat" record -o "$file.csv" -- /nosuch 2>"$file" || echo $?)" = 127 ] &&
-	says 'trapstat: /nosuch: No such file' && grep -qx kept "$file.csv" || return 1
-	[ "$("$trapstat" crashes -- sh -c "sleep 1; : >$file.done" 2>"$file" >/dev/full ||
-		echo $?)" = 1 ] &&
-	[ -e "$file.done" ] && says 'standard output: No space left on device' || return 1
-	# A signal while it loads, a filter by name, and an output that is not a file
-	[ "$(timeout 0.05 "$trapstat" record -o "$file.csv" -- touch "$file.ran" || echo $?)" = 124 ] &&
-	[ ! -e "$file.ran" ] && grep -qx kept "$file.csv" &&
-	"$trapstat" -c workload -o "$file" -- "$workload" anon 500 && faults 500 510 'MINOR user anon' &&
-	! grep -E '^ *[0-9]{2,} .* noregs ' "$file" && ln -sf /proc/self/fd/1 "$file.link" &&
-	"$trapstat" export -o "$file.link" 0.1 1 | grep -q trapstat_lost && [ -L "$file.link" ] || return 1
-	sleep 2 & one=$!
-	sleep 4 & two=$!
-	timeout 20 "$trapstat" -p "$one,$two" 100 1 >"$file" 2>&1 &&
-	says "process $one has ended" && says "process $two has ended" || return 1
-	# Without an argument, five lines say what this kernel lets it see
-	timeout -s INT 5 "$trapstat" >"$file"
-	[ "$(sed '1,/^$/d; /^$/,$d' "$file" | wc -l)" = 5 ] && ! grep -E '.{81}' "$file"
 }
 # Each type of line, of each view, in the man page
 json_here() {
