@@ -47,10 +47,6 @@ hangs() {
 }
 
 # Bad input: one line of error that names the way out, and nothing left behind
-no_such_program() {
-	fails "no program 'no-such-program'" env CMD='no-such-program -x' \
-		"$top/scripts/vm/run-guest"
-}
 no_install() (
 	mkdir -p "$logs/bin" && cd "$logs/bin" || exit 1
 	for tool in sh env dirname date sed awk tr id find sort tail grep cat head mkdir; do
@@ -85,7 +81,8 @@ check 'make run: output and exit status of a program' a_program
 check 'make run: a guest that panics' panics
 check 'boot: a guest that oopses' oopses
 check 'make run: a guest that hangs' hangs
-check 'bad input: no such program' no_such_program
+check 'bad input: no such program' fails "no program 'no-such-program'" \
+	env CMD='no-such-program -x' "$top/scripts/vm/run-guest"
 check 'bad input: missing tools and NO_INSTALL=1' no_install
 mkdir -p "$logs/no-tree"
 check 'bad input: KERNEL_TREE is not a folder' bad_tree 'is not a folder' "$logs/none"

@@ -18,4 +18,3 @@ EOF
 export TIMEOUT="${TIMEOUT:-900}"
 passes_kselftest debug debug "$(all_programs | grep -v _32)"
 check 'the events report page faults of KFENCE and oopses' oopses_of_faults
-unset TIMEOUT

@@ -28,9 +28,7 @@ was_there() {
 
 # The module that faults on the way into a guest, for a kernel that tracks its context
 build_rcu_eqs() {	# SOURCE KERNEL
-	rm -rf "$logs/rcu_eqs.$2" &&
-	cp "$dir/$2/vmlinux.symvers" "$dir/$2/Module.symvers" &&
-	kernel_make "$1" "$2" modules_prepare &&
+	rm -rf "$logs/rcu_eqs.$2" && takes_modules "$@" &&
 	kernel_make "$1" "$2" M="$top/tests/fixes" MO="$logs/rcu_eqs.$2" modules
 }
 

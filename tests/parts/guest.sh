@@ -91,7 +91,6 @@ check 'what the series add to ftracetest passes' ftrace_tests
 group='the guest runs the recipes of the documentation'
 have 'trace-cmd perf bpftrace' "$group" || exit 0
 check "$group" recipes
-unset TIMEOUT
 [ -f "$logs/recipes.names" ] || exit 0
 while read -r name; do
 	check "recipe: $name" compare recipe "$logs/recipes" "$name"

@@ -7,4 +7,3 @@ kernels i386
 # ONLY takes the names of the programs without _32
 export TIMEOUT="${TIMEOUT:-900}"
 passes_kselftest i386 i386 "$(all_programs | grep -v _32)"
-unset TIMEOUT

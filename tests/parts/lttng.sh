@@ -52,7 +52,7 @@ prepare_kernel() {
 			"$top/configs/foreign.config" &&
 		kernel_make "$dir/src-base" "$1" modules_prepare ;;
 	*)
-		takes_modules "$1" ;;
+		takes_modules "$src" "$1" ;;
 	esac
 }
 
@@ -143,7 +143,6 @@ check 'lttng: the modules build without a warning' lttng_builds
 check 'lttng: for the base, the probes are left out, and the build says why' lttng_left_out
 export TIMEOUT="${TIMEOUT:-900}"
 check 'lttng: the guest loads them and records' lttng_guest
-unset TIMEOUT
 check "lttng: the same records as ftrace's" compare lttng_records "$logs/lttng"
 check 'lttng: a filter takes the fields of ftrace' compare lttng_filter "$logs/lttng"
 check 'lttng: a wrong field is noticed' wrong_field

@@ -14,7 +14,7 @@ build_raise "$raise"
 # By the module's own Makefile, in another folder
 build_sample() (
 	flock 8
-	rm -rf "$dir/sample" && takes_modules guest &&
+	rm -rf "$dir/sample" && takes_modules "$src" guest &&
 	cp -r "$top/samples/trap_events" "$dir/sample" &&
 	kernel_make "$dir/sample" guest KDIR="$src" W=1
 ) 8>>"$dir/guest.lock"
@@ -79,4 +79,3 @@ check 'sample: it builds without a warning' sample_builds_clean
 [ -f "$module" ] || exit 0
 check 'sample: it counts each vector on each CPU, and has an event' counted "$logs/sample"
 check "sample: it is loaded and unloaded $loads times under load" comes_and_goes "$logs/sample-load"
-unset TIMEOUT

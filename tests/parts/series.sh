@@ -104,10 +104,5 @@ check 'git am gives what the sources give' git_am
 check 'no cover letter is named *.patch, or longer than 80 lines' cover_letters
 check 'the series keep to their budgets of added lines' within_budgets
 check 'README.md quotes what was measured' figures_of_bench
-name='make pin moves a base to the newest version'
-if [ "${TRAP_FAST:-}" ]; then
-	! selected "$name" || skip "$name" 'make check-series runs it'
-else
-	check "$name" pins
-fi
+check_slow 'make pin moves a base to the newest version' pins
 check 'git am of the README takes all patches in order' readme_names_all

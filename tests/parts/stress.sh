@@ -7,11 +7,7 @@
 
 seconds=${STRESS_SECONDS:-120}
 seed=${STRESS_SEED:-0x$(od -An -N 6 -tx1 /dev/urandom | tr -d ' \n')}
-case $seconds in
-*[!0-9]* | 0* | '')
-	fail "stress: STRESS_SECONDS is a number of seconds, not '$seconds'"
-	exit ;;
-esac
+whole STRESS_SECONDS "$seconds" 1 99999
 
 # Four CPUs on one thread of a busy host may take longer than the stall timeout of RCU.
 # kmemleak reports what two scans found lost, and what is older than 5 s.
