@@ -2,9 +2,9 @@
 # shellcheck shell=sh disable=SC2154,SC2034 # variables of tests/check
 # Of the part packages: a minimal Debian, which installs trapstat and starts its service
 
-# A minimal Debian, in which apt-get installs the package
 installs() {	# SUITE
 	local root="$logs/$1"
+	[ -f "$deb" ] || makes_all || return 1
 	find_mirror
 	rm -rf --one-file-system "$root"
 	# shellcheck disable=SC2016 # of mmdebstrap's shell
