@@ -111,15 +111,17 @@ static struct faults measure(void (*run)(void))
 	return (struct faults) { after.minor - before.minor, after.major - before.major };
 }
 
-/* The order of a transparent huge page, 0 without */
+/* The order of the huge pages of the memory. Old kernels copy a huge page of zeros in parts */
 static unsigned int huge_order(void)
 {
-	char *size = get(THP, "hpage_pmd_size");
+	char *usage = get("/proc/self", "smaps_rollup");
+	char *anon = usage ? strstr(usage, "\nAnonHugePages:") : NULL;
 	unsigned int order = 0;
 
-	while (size && page_size << order < atol(size))
-		order++;
-	free(size);
+	if (anon && strtoul(anon + strlen("\nAnonHugePages:"), NULL, 10) >= mem_size >> 10)
+		while (page_size << order < mem_size / n)
+			order++;
+	free(usage);
 	return order;
 }
 
