@@ -3,8 +3,6 @@
 # How the parts boot guests and run programs there, and which messages are allowed on the console.
 # Sourced by tests/check.
 
-tap=$top/tests/tap.py
-
 # put_kernel NAME JOB: the kernel and, if it has one, the test module, which init loads
 put_kernel() {
 	"$top/scripts/vm/boot" -k "$dir/$1" "$2" &&

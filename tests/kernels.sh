@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of tests/check
+# shellcheck shell=sh disable=SC2034,SC2154 # variables of tests/check
 # How the parts build kernels and the programs that run on them. Sourced by tests/check.
 
 # dir has the source and the kernels of this part. These parts change their source, so
@@ -14,6 +14,7 @@ src=$dir/src
 kselftest=$shared/programs/kselftest
 kselftests='trap pagefault'
 tests=$shared/programs/own
+tap=$top/tests/tap.py
 
 # build_kernel NAME: of the source without the series, if the name ends in "-base". One
 # that runs the kselftest gets the test module, and so does clang's, for its warnings.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=sh disable=SC2154 # variables of tests/check
+# shellcheck shell=sh disable=SC2034,SC2154 # variables of tests/check
 # How the parts run their tests and say what came of it. Sourced by tests/check.
 
 # A result, as tap.py takes it: the part, a tab, and a line of TAP without its number.
@@ -17,7 +17,6 @@ skip_part() {
 }
 
 # With these, checkpatch knows licences
-# shellcheck disable=SC2034 # for tests/parts/
 licences='/usr/lib/python3/dist-packages/git /usr/lib/python3/dist-packages/ply'
 
 # have 'COMMAND|FILE...' TEST: whether these are there; else the test is skipped

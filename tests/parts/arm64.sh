@@ -63,6 +63,7 @@ arm_kernel() (
 )
 boots() {	# SUITE PACKAGE
 	local image
+	[ -f "$logs/initrd" ] || { unpacked && builds; } || return 1
 	image=$(arm_kernel "$1" "$2") || { echo "there is no $2 in $1" >"$cannot"; return 1; }
 	rm -f "$job"
 	timeout "${TIMEOUT:-900}" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 \

@@ -39,9 +39,7 @@ oopses() {
 	echo 'echo EXCEPTION >/sys/kernel/debug/provoke-crash/DIRECT' >"$logs/oops" &&
 	build_kernel guest && fails oopsed guest_of "$logs/oops"
 }
-guest_of() {
-	guest guest "$logs/oops.job" <"$1"
-}
+guest_of() { guest guest "$logs/oops.job" <"$1"; }
 hangs() {
 	fails 'did not end within 12 s' env TIMEOUT=12 CMD='sleep 600' "$top/scripts/vm/run-guest"
 }
