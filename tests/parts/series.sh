@@ -35,7 +35,7 @@ git_am() {
 
 # Added lines of what is neither test nor document, in all or below a path:
 # SERIES LIMIT [PATH]. SERIES:NUMBER are its first patches. Older bases may need a few more
-[ "$base" = "$(default_base)" ] && more=0 || more=10
+[ "$base" = "$(default_base)" ] && more=0 || more=3
 budgets='trap:3 400
 trap 480
 pagefault:3 560
