@@ -72,13 +72,12 @@ pagefault_begin(struct pagefault *pf, struct pt_regs *regs,
 /* Whether the fault is traced, and the events stayed on since. If so, set the duration */
 static __always_inline bool pagefault_complete(struct pagefault *pf)
 {
-	u64 now = ktime_get_mono_fast_ns();
-
 	lockdep_assert_irqs_disabled();
+	/* If the fault was suppressed, a kprobe on the clock could be a BUG() */
 	if (pf->start < READ_ONCE(pagefault_since))
 		return false;
 	/* In an NMI or on another CPU, this clock may step back by a few ns */
-	pf->duration = max_t(s64, now - pf->start, 0);
+	pf->duration = max_t(s64, ktime_get_mono_fast_ns() - pf->start, 0);
 	WRITE_ONCE(pf->start, 0);
 	return true;
 }
