@@ -33,9 +33,8 @@ no_tracing() {
 }
 make_deb() {
 	printf '%s 0 0\n' Module virtio_pci virtio_blk ext4 >"$logs/lsmod"
-	rm -rf "$packages" &&
-	CONFIG=$logs/cloud.config LOCALMODCONFIG=$logs/lsmod "$top/scripts/kernel/deb" deb-cloud \
-		>"$logs/said" &&
+	rm -rf "$packages" && CONFIG=$logs/cloud.config LOCALMODCONFIG=$logs/lsmod \
+		"$top/scripts/kernel/deb" deb-cloud >"$logs/said" &&
 	! grep -x CONFIG_XFS_FS=m "$packages/build/.config"
 }
 says_commands() {
