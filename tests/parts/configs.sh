@@ -4,11 +4,6 @@
 #
 # The warnings of the compiler and of objtool are errors here, but for allmodconfig.
 
-# x86 cannot do without perf events. If ever it can, this is to be built.
-possible() {	# NAME
-	[ "$1" != no-perf ] || ! grep -qE '^[[:space:]]+select PERF_EVENTS$' "$src/arch/x86/Kconfig"
-}
-
 # The folders that the series touches, with all that there is in them
 allmodconfig() (
 	out=$dir/built/allmodconfig
@@ -33,13 +28,10 @@ for config in "$top"/configs/built/*.config; do
 	wanted=''
 	[ "${name#clang}" = "$name" ] || wanted=$clang
 	selected || continue
-	if ! possible "$name"; then
-		skip "$test" 'arch/x86/Kconfig selects PERF_EVENTS'
-	elif have "$wanted" "$test"; then
-		check "$test" builds_clean "built/$name"
-		# It is not kept: what is built once more comes out of ccache
-		rm -rf "$dir/built/$name"
-	fi
+	have "$wanted" "$test" || continue
+	check "$test" builds_clean "built/$name"
+	# It is not kept: what is built once more comes out of ccache
+	rm -rf "$dir/built/$name"
 done
 # shellcheck disable=SC2034 # for selected()
 group=''
