@@ -97,9 +97,10 @@ root_program() {
 	chmod +x "$2"
 }
 
-# use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled
+# use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled. The
+# compiler says what it includes, so ccache need not run the preprocessor too
 use_ccache() {
-	export CCACHE_DIR="$cache/ccache-2" CCACHE_BASEDIR="$1" CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=5G
+	export CCACHE_DIR="$cache/ccache-2" CCACHE_BASEDIR="$1" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 }
 
 # list FILE: its lines without comments and blank ones

@@ -88,9 +88,9 @@ build_raise() {
 # kmake SRC OUT WORDS...: the make of the kernel, with ccache. The variable cc may name the
 # compiler
 kmake() {
-	local from="$1" out="$2"
+	local from="$1" out="$2" cached="$top/scripts/kernel/cached"
 	shift 2
-	make -C "$from" O="$out" CC="ccache ${cc:-gcc}" HOSTCC='ccache gcc' -j"$(nproc)" "$@"
+	make -C "$from" O="$out" CC="$cached ${cc:-gcc}" HOSTCC="$cached gcc" -j"$(nproc)" "$@"
 }
 
 # kernel_make SRC KERNEL WORDS...: run make in the folder of that kernel, with the settings of
@@ -100,7 +100,8 @@ kernel_make() (
 	shift 2
 	use_ccache "$build"
 	set_arch "$kernel"
-	kmake "$from" "$dir/$kernel" CC="ccache ${CROSS_COMPILE}gcc" "$@"
+	cc=${CROSS_COMPILE}gcc
+	kmake "$from" "$dir/$kernel" "$@"
 )
 
 # kernels NAME...: what a part needs before it begins: these kernels, and the kselftest.

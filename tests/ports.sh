@@ -33,7 +33,6 @@ compiles() (
 	shift
 	set_arch "$kernel"
 	export LLVM=-19
-	use_ccache "$dir"
 	rm -rf "$out" && mkdir -p "$out" && cp "$dir/$kernel/.config" "$out" &&
 	"$src/scripts/config" --file "$out/.config" "$@" &&
 	make -s -C "$src" O="$out" olddefconfig &&
