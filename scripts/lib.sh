@@ -98,7 +98,8 @@ root_program() {
 }
 
 # use_ccache DIR: for the kernels of the trees in DIR, with what other clones have compiled. The
-# compiler says what it includes, so ccache need not run the preprocessor too
+# compiler says what it includes, so ccache need not run the preprocessor too. Assembly may read
+# more: run ccache by scripts/kernel/cached
 use_ccache() {
 	export CCACHE_DIR="$cache/ccache-2" CCACHE_BASEDIR="$1" CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
 }
